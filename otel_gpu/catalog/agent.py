@@ -1,0 +1,200 @@
+"""What the agent tells of itself, on the node's Resource: is it well, and what is missing."""
+
+from __future__ import annotations
+
+from otel_gpu.catalog.reading import supplied
+from otel_gpu.model import Kind, Metric, Profile, Tier
+
+WORKER = "the process that holds the driver"
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
+
+NVML_UP = Metric(
+    name="otel_gpu.nvml.up",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="1",
+    brief="1 while the driver library is open and answers, else 0.",
+    read=supplied(WORKER),
+    profile=Profile.CORE,
+    integer=True,
+    typical=(1, 1),
+    note="Always there.",
+)
+
+NVML_HUNG = Metric(
+    name="otel_gpu.nvml.hung",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="1",
+    brief="1 for each call to the driver that did not return within its deadline.",
+    read=supplied(WORKER),
+    profile=Profile.CORE,
+    attributes=("nvidia.nvml.function", "hw.id"),
+    integer=True,
+    typical=(0, 0),
+)
+
+DEVICE_UP = Metric(
+    name="otel_gpu.device.up",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="1",
+    brief="1 while a GPU answers, 0 while it is known and does not.",
+    read=supplied("the last sweep, and the GPUs that were seen before"),
+    profile=Profile.CORE,
+    integer=True,
+    on_instance=True,
+    typical=(1, 1),
+)
+
+READING_MISSING = Metric(
+    name="otel_gpu.reading.missing",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="{reading}",
+    brief="Readings that are selected and not published, by metric and reason.",
+    read=supplied("the gaps of the last snapshot"),
+    profile=Profile.CORE,
+    attributes=("otel_gpu.metric", "otel_gpu.reason", "hw.id"),
+    integer=True,
+    typical=(0, 3),
+    note="`unsupported` is summed over the node's GPUs, without hw.id.",
+)
+
+SWEEP_DURATION = Metric(
+    name="otel_gpu.sweep.duration",
+    kind=Kind.HISTOGRAM,
+    unit="s",
+    brief="Time that a sweep over all GPUs took, from the question to the last answer.",
+    read=supplied("the sampler"),
+    typical=(0.002, 0.2),
+    buckets=SECONDS,
+)
+
+SWEEP_AGE = Metric(
+    name="otel_gpu.sweep.age",
+    kind=Kind.GAUGE,
+    unit="s",
+    brief="Time since the last sweep that was answered.",
+    read=supplied("the sampler"),
+    profile=Profile.CORE,
+    typical=(0, 2),
+)
+
+SWEEP_LATE = Metric(
+    name="otel_gpu.sweep.late",
+    kind=Kind.COUNTER,
+    unit="{sweep}",
+    brief="Sweeps that could not begin at their time because the one before was not done.",
+    read=supplied("the sampler"),
+    integer=True,
+    typical=(0, 0),
+)
+
+WORKER_RESTARTS = Metric(
+    name="otel_gpu.worker.restarts",
+    kind=Kind.COUNTER,
+    unit="{restart}",
+    brief="Starts of a new worker process in place of one that hung, died or had an old library.",
+    read=supplied(WORKER),
+    attributes=("otel_gpu.reason",),
+    integer=True,
+    typical=(0, 0),
+)
+
+ATTRIBUTION_UP = Metric(
+    name="otel_gpu.attribution.up",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="1",
+    brief="1 while a source of owners can be read, 0 while its last answer is kept.",
+    read=supplied("attribution"),
+    attributes=("otel_gpu.source", "otel_gpu.reason"),
+    integer=True,
+    typical=(1, 1),
+)
+
+EXPORTED_POINTS = Metric(
+    name="otel.sdk.exporter.metric_data_point.exported",
+    kind=Kind.COUNTER,
+    unit="{data_point}",
+    brief="Points whose export ended, without `error.type` when it succeeded.",
+    read=supplied("each push part of the pipeline"),
+    attributes=("otel.component.name", "error.type"),
+    integer=True,
+    typical=(1, 100),
+)
+
+EXPORT_DURATION = Metric(
+    name="otel.sdk.exporter.operation.duration",
+    kind=Kind.HISTOGRAM,
+    unit="s",
+    brief="Time that an export took, without `error.type` when it succeeded.",
+    read=supplied("each push part of the pipeline"),
+    attributes=("error.type",),
+    typical=(0.002, 0.1),
+    buckets=SECONDS,
+)
+
+SCRAPE_DURATION = Metric(
+    name="otel_gpu.scrape.duration",
+    kind=Kind.HISTOGRAM,
+    unit="s",
+    brief="Time from a scrape's arrival until its body was ready.",
+    read=supplied("the Prometheus endpoint"),
+    typical=(0.001, 0.05),
+    buckets=SECONDS,
+)
+
+MEMORY_USAGE = Metric(
+    name="process.memory.usage",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="By",
+    brief="Resident memory of the agent and of its worker.",
+    read=supplied("/proc/PID/statm"),
+    attributes=("otel_gpu.process.role",),
+    integer=True,
+    typical=(14e6, 75e6),
+)
+
+CPU_TIME = Metric(
+    name="process.cpu.time",
+    kind=Kind.COUNTER,
+    unit="s",
+    brief="Processor time, user and system, of the agent and of its worker.",
+    read=supplied("/proc/PID/stat"),
+    attributes=("otel_gpu.process.role",),
+    typical=(0, 0.03),
+)
+
+BUILD_INFO = Metric(
+    name="otel_gpu.build.info",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="{agent}",
+    brief="Always 1, with the versions of the agent, the SDK, NVML, CUDA and the driver.",
+    read=supplied("the agent, and the worker once the driver is open"),
+    tier=Tier.STATIC,
+    profile=Profile.CORE,
+    attributes=(
+        "service.version",
+        "telemetry.sdk.version",
+        "nvidia.nvml.version",
+        "nvidia.cuda.version",
+        "hw.driver_version",
+    ),
+    integer=True,
+    typical=(1, 1),
+)
+
+METRICS = (
+    NVML_UP,
+    NVML_HUNG,
+    DEVICE_UP,
+    READING_MISSING,
+    SWEEP_DURATION,
+    SWEEP_AGE,
+    SWEEP_LATE,
+    WORKER_RESTARTS,
+    ATTRIBUTION_UP,
+    EXPORTED_POINTS,
+    EXPORT_DURATION,
+    SCRAPE_DURATION,
+    MEMORY_USAGE,
+    CPU_TIME,
+    BUILD_INFO,
+)

@@ -1,0 +1,203 @@
+"""What stands on a series: the attributes that its record declares, and never more than 15."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from otel_gpu import pulse
+from otel_gpu.attribution import Health, Owners, allocation
+from otel_gpu.catalog import CATALOG
+from otel_gpu.catalog.forms import Supplied
+from otel_gpu.instruments import Instruments, Shape, Supply
+from otel_gpu.ledger import Batch, Page, fold
+from otel_gpu.model import (
+    Answer,
+    Code,
+    Device,
+    Gap,
+    Kind,
+    Metric,
+    Missing,
+    Owner,
+    Query,
+    Reading,
+    Reason,
+    Snapshot,
+    System,
+)
+from otel_gpu.sweep import applicable
+from otel_gpu.usage import Usage
+from tests.catalog.planting import answers, planted, seeds
+from tests.machine import gpu, instance
+
+MOST = 15
+GPU = replace(gpu(), fans=2)
+SLICE = instance(GPU)
+POD = Owner(
+    (
+        ("k8s.namespace.name", "research"),
+        ("k8s.pod.name", "train-0"),
+        ("k8s.container.name", "main"),
+        ("container.id", "4f1c"),
+    ),
+    resource=(("k8s.pod.uid", "7f6c"),),
+)
+JOB = Owner((("slurm.job.id", 17), ("slurm.user", "ada"), ("slurm.partition", "h200")))
+
+SHAPES = [
+    Shape("minimal", "gpu"),
+    Shape("minimal", "node"),
+    Shape("full", "gpu"),
+    Shape("full", "node"),
+]
+
+
+class Unread:
+    """A source that cannot be read, and says why."""
+
+    def owners(self, _devices: Iterable[Device]) -> Owners:
+        return {}
+
+    def health(self) -> Health:
+        return Health("static", up=False, reason="invalid", detail="line 1: no")
+
+
+SUPPLIES: dict[str, Supply] = {
+    "nvidia.gpu.allocation": allocation,
+    "otel_gpu.nvml.up": pulse.nvml_up,
+    "otel_gpu.nvml.hung": pulse.nvml_hung,
+    "otel_gpu.device.up": pulse.device_up,
+    "otel_gpu.reading.missing": pulse.reading_missing,
+    "otel_gpu.worker.restarts": lambda _: pulse.restarts({"hung": 1}),
+    "otel_gpu.attribution.up": lambda _: pulse.attribution_up([Unread()]),
+    "otel_gpu.build.info": lambda snapshot: pulse.build_info(snapshot, "1", "2"),
+    "otel.sdk.exporter.metric_data_point.exported": lambda _: pulse.exported(
+        {"otlp/0": (5, {"timeout": 3})}
+    ),
+    "process.memory.usage": lambda _: pulse.memory_usage(Usage(1.0, 4096)),
+    "process.cpu.time": lambda _: pulse.cpu_time(Usage(1.0, 4096)),
+}
+
+
+def readings(device: Device) -> tuple[Reading, ...]:
+    """Read everything that the catalog can read on a device."""
+    metrics = applicable(CATALOG, device)
+    heard = {query: Answer(Code.SUCCESS, 3) for metric in metrics for query in metric.read.queries}
+    heard |= answers(planted(seeds(CATALOG, device)))
+    heard[Query("nvmlDeviceGetMemoryInfo_v2")] = Answer(
+        Code.SUCCESS, {"total": 9, "used": 5, "free": 3, "reserved": 1}
+    )
+    heard[Query("nvmlDeviceGetSamples", (0, 0))] = Answer(
+        Code.SUCCESS, [[20_000 * place, 3] for place in range(1, 60)]
+    )
+    return tuple(fold(Page(), Batch(device, 1, 1.0, heard), metrics, 1.0).readings.values())
+
+
+def snapshot(owner: Owner) -> Snapshot:
+    """Publish a GPU and an instance of it, both of one owner, with every trouble there can be."""
+    gaps = tuple(
+        Gap("hw.power", device.uuid, Missing(reason, "why"))
+        for device in (GPU, SLICE)
+        for reason in Reason
+    )
+    return Snapshot(
+        system=System(driver_version="580.159.04", nvml_version="13", cuda_version="13.0"),
+        devices={GPU.uuid: GPU, SLICE.uuid: SLICE},
+        up={GPU.uuid: True, SLICE.uuid: False},
+        readings=readings(GPU) + readings(SLICE),
+        gaps=gaps,
+        owners={GPU.uuid: (owner,), SLICE.uuid: (owner,)},
+        hung=(("nvmlDeviceGetPowerUsage", GPU.uuid), ("nvmlInit", "")),
+    )
+
+
+def carried(shape: Shape, owner: Owner) -> dict[str, list[set[str]]]:
+    """Give the label names of every series, by metric."""
+    published = snapshot(owner)
+    instruments = Instruments(
+        CATALOG,
+        lambda: published,
+        every={},
+        supplies=SUPPLIES,
+        shape=shape,
+        clock=lambda: 1.0,
+    )
+    return {
+        metric.name: [set(seen.attributes or {}) for seen in instruments.observe(metric)]
+        for metric in CATALOG
+        if metric.kind is not Kind.HISTOGRAM
+    }
+
+
+def identity_keys(shape: Shape) -> set[str]:
+    """Give what tells a GPU or an instance from every other, written down by hand."""
+    keys = {"hw.id", "hw.name", "hw.parent"}
+    keys |= {f"nvidia.gpu.mig.{key}" for key in ("profile", "gpu_instance", "compute_instance")}
+    full = {"hw.model", "hw.serial_number", "hw.driver_version"}
+    return keys | full if shape.identity == "full" else keys
+
+
+def constant(metric: Metric) -> set[str]:
+    return {key for key, _ in metric.constant}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_no_series_has_more_than_15_labels(shape: Shape) -> None:
+    for name, series in carried(shape, POD).items():
+        for labels in series:
+            assert len(labels) <= MOST, f"{name} has {len(labels)}: {sorted(labels)}"
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_metric_of_the_gpus_is_there_on_the_gpu_and_on_the_instance(shape: Shape) -> None:
+    found = carried(shape, POD)
+    for metric in CATALOG:
+        if not isinstance(metric.read, Supplied):
+            on_slice = any("hw.parent" in labels for labels in found[metric.name])
+            assert found[metric.name], f"{metric.name} has no series"
+            assert on_slice == metric.on_instance, metric.name
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(
+    "metric",
+    [m for m in CATALOG if not isinstance(m.read, Supplied)],
+    ids=lambda metric: metric.name,
+)
+def test_the_points_of_a_reading_carry_what_the_record_declares(
+    metric: Metric, shape: Shape
+) -> None:
+    owner = {key for key, _ in POD.attributes} if metric.owner else set()
+    found = carried(shape, POD)[metric.name]
+    others = (identity_keys(shape) | owner) - set(metric.attributes)
+    assert set().union(*found) - others == set(metric.attributes) | constant(metric)
+    assert all(owner <= labels for labels in found)
+
+
+@pytest.mark.parametrize("name", SUPPLIES)
+def test_the_points_that_the_agent_counts_carry_what_the_record_declares(name: str) -> None:
+    (metric,) = (metric for metric in CATALOG if metric.name == name)
+    declared = set(metric.attributes) - {"hw.id"}  # which comes with a GPU's identity
+    shape = Shape()
+    found = [labels for owner in (POD, JOB) for labels in carried(shape, owner)[name]]
+    assert set().union(*found) - identity_keys(shape) == declared
+
+
+def test_the_owner_is_never_on_a_lifetime_counter() -> None:
+    owner = {key for key, _ in POD.attributes}
+    found = carried(Shape(), POD)
+    for metric in CATALOG:
+        if metric.kind is Kind.COUNTER:
+            assert not owner & set().union(*found[metric.name]), metric.name
+
+
+def test_every_count_of_the_agent_that_has_attributes_is_tested_here() -> None:
+    counted = {
+        metric.name
+        for metric in CATALOG
+        if isinstance(metric.read, Supplied)
+        and metric.attributes
+        and metric.kind is not Kind.HISTOGRAM
+    }
+    assert counted <= SUPPLIES.keys()
