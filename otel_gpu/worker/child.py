@@ -1,0 +1,116 @@
+"""The worker itself: a loop that reads requests, asks a backend, and writes what it said.
+
+It runs in an interpreter of its own and imports no more than the backend needs. It ends when its
+input ends, which is also how it learns that the agent is gone; a "parent death" signal would come
+when the thread that started it ends, which is not the same.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NoReturn
+
+from otel_gpu.backends import open_backend
+from otel_gpu.model import Backend, BackendError, Code, ConfigError, Query
+from otel_gpu.worker.frames import Unpacker, pack
+from otel_gpu.worker.page import CallPage
+from otel_gpu.worker.wire import plain_answers, plain_system
+
+STDIN, STDOUT, STDERR = 0, 1, 2
+CHUNK = 1 << 16
+
+
+def main(backend: str, page: int) -> None:
+    """Serve the agent that started this process, until it closes our input."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, leave)
+    faulthandler.enable()  # a crash inside the driver's library then says where we were
+    # What a library prints to stdout must not get between our messages.
+    answers = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
+    with suppress(BrokenPipeError):  # the agent is gone, and nobody is left to be told
+        Server(lambda: open_backend(backend), CallPage(page), answers).serve(STDIN)
+
+
+def leave(*_: object) -> NoReturn:
+    """Unwind, so that the driver is shut down in order."""
+    sys.exit(0)
+
+
+class Server:
+    """Answers requests about the one backend that it makes when first asked to open it."""
+
+    def __init__(self, make: Callable[[], Backend], page: CallPage, sink: int) -> None:
+        self._make = make
+        self._page = page
+        self._sink = sink
+        self._backend: Backend | None = None
+
+    def serve(self, source: int) -> None:
+        """Answer until the input ends, then release the driver."""
+        requests: dict[str, Callable[..., None]] = {
+            "open": self.open,
+            "ask": self.ask,
+            "close": self.close,
+        }
+        try:
+            for kind, *rest in messages(source):
+                requests[kind](*rest)
+                self._page.note("", "")
+        finally:
+            self._release()
+
+    def open(self, exclude: list[str]) -> None:
+        """Start the driver and enumerate, or say why not."""
+        try:
+            if self._backend is None:
+                self._backend = self._make()
+                self._backend.on_call = self._page.note
+            opened = self._backend.open(frozenset(exclude))
+        except BackendError as error:
+            self._send("refused", int(error.code), error.text, error.remedy)
+        except ConfigError as error:
+            self._send("refused", int(Code.INVALID_ARGUMENT), str(error), "")
+        else:
+            self._send("opened", plain_system(opened))
+
+    def ask(self, questions: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
+        """Ask one GPU after the other, and send each one's answers as soon as they are there."""
+        for uuid, queries in questions:
+            time_ns, read_s = time.time_ns(), time.monotonic()
+            answers = self._ask(uuid, [Query(*query) for query in queries])
+            self._send("answers", uuid, time_ns, read_s, answers)
+        self._send("done")
+
+    def close(self) -> None:
+        """Release every handle; the process stays, and may be asked to open again."""
+        self._release()
+        self._send("closed")
+
+    def _ask(self, uuid: str, queries: list[Query]) -> list[tuple[int, Any]]:
+        if self._backend is None:
+            return [(int(Code.UNINITIALIZED), None)] * len(queries)
+        return plain_answers(self._backend.ask(uuid, queries))
+
+    def _release(self) -> None:
+        if self._backend is not None:
+            self._backend.close()
+
+    def _send(self, *message: Any) -> None:
+        left = memoryview(pack(message))
+        while left:
+            left = left[os.write(self._sink, left) :]
+
+
+def messages(source: int) -> Iterator[tuple[Any, ...]]:
+    """Read messages until the input ends. Raises FrameError when it ends inside one."""
+    unpacker = Unpacker()
+    while data := os.read(source, CHUNK):
+        yield from unpacker.feed(data)
+    unpacker.finish()
