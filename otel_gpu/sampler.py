@@ -1,0 +1,259 @@
+"""Sweeps at each metric's tier, and publishes an immutable snapshot after every sweep.
+
+The one place where a clock meets the pure parts: `schedule` says what is due, `sweep` what to ask,
+the driver answers, `ledger` folds. Everything that is published is read from `snapshot`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from otel_gpu.attribution import Source, gathered
+from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, renewed
+from otel_gpu.model import (
+    Answer,
+    BackendError,
+    Device,
+    Metric,
+    Missing,
+    Query,
+    Reason,
+    Snapshot,
+    System,
+    Tier,
+)
+from otel_gpu.schedule import Schedule
+from otel_gpu.selection import Include, Mig, chosen
+from otel_gpu.sweep import Intervals, applicable, questions, shown
+
+LONGEST_WAIT_S = 1.0  # a stop, or a driver that came back, is noticed within it
+
+
+class Answered(Protocol):
+    """One GPU's answers, in the order of its questions, and when it was asked."""
+
+    @property
+    def uuid(self) -> str:
+        """The GPU."""
+
+    @property
+    def time_ns(self) -> int:
+        """When it was asked, in Unix nanoseconds."""
+
+    @property
+    def read_s(self) -> float:
+        """The same in monotonic seconds."""
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """One for each question."""
+
+
+class Driver(Protocol):
+    """What the sampler needs of the driver's side; it never fails for the hardware's reasons."""
+
+    @property
+    def trouble(self) -> BackendError | None:
+        """Why there is no system, while there is none."""
+
+    @property
+    def hung(self) -> Sequence[tuple[str, str, float]]:
+        """Calls that did not come back: function, UUID, since when."""
+
+    @property
+    def generation(self) -> int:
+        """Grows with each enumeration."""
+
+    def system(self, now: float) -> System | None:
+        """Give the enumerated machine, opening the driver when it is time to."""
+
+    def ask(self, questions: Sequence[tuple[str, Sequence[Query]]]) -> Sequence[Answered]:
+        """Ask several GPUs in turn; one that does not answer is left out of the result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What to read of which GPUs, and how often."""
+
+    metrics: tuple[Metric, ...]
+    every: Intervals
+    window_s: float = 15.0
+    include: Include = "all"
+    mig: Mig = "both"
+
+
+@dataclass(slots=True)
+class Clock:
+    """Monotonic seconds for intervals, Unix nanoseconds for timestamps."""
+
+    monotonic: Callable[[], float] = field(default=time.monotonic)
+    unix_ns: Callable[[], int] = field(default=time.time_ns)
+
+
+class Turn(NamedTuple):
+    """One GPU's part in a sweep."""
+
+    device: Device
+    metrics: tuple[Metric, ...]
+    queries: tuple[Query, ...]
+
+
+class Sampler:
+    """Owns the ledger. Whoever has a thread calls `step` again and again, `pause_s` apart.
+
+    `late` counts slots that passed while a sweep was under way; `swept_s` is when the last sweep
+    ended that the driver answered (monotonic).
+    """
+
+    def __init__(
+        self,
+        driver: Driver,
+        plan: Plan,
+        *,
+        sources: Sequence[Source] = (),
+        clock: Clock | None = None,
+        on_sweep: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
+        self._driver = driver
+        self._plan = plan
+        self._sources = sources
+        self._clock = clock or Clock()
+        self._on_sweep = on_sweep
+        self._statics = tuple(metric for metric in plan.metrics if metric.tier is Tier.STATIC)
+        self._schedule = Schedule(plan.metrics, plan.every, self._clock.monotonic())
+        self._ledger: dict[str, Page] = {}
+        self._devices: tuple[Device, ...] = ()
+        self._known: dict[str, Device] = {}
+        self._up: dict[str, bool] = {}
+        self._system = System()
+        self._generation = 0
+        self.late = 0
+        self.swept_s = self._clock.monotonic()
+        self.snapshot = Snapshot(trouble="no sweep was made yet")
+
+    def pause_s(self) -> float:
+        """Give the seconds until there is something to do."""
+        wait_s = self._schedule.next_s() - self._clock.monotonic()
+        return max(0.0, min(wait_s, LONGEST_WAIT_S))
+
+    def step(self) -> Snapshot:
+        """Ask what is due now, and publish."""
+        now_s = self._clock.monotonic()
+        system = self._driver.system(now_s)
+        due, missed = self._schedule.due(now_s)
+        self.late += missed
+        if system is None:
+            self._lose(self._devices, Reason.NOT_READY, "the driver is not open")
+            due = ()
+        elif self._driver.generation != self._generation:
+            self._enumerate(system)
+            due = self._plan.metrics  # nothing waits for its slot to be read for the first time
+        if due:
+            self._sweep(due, now_s)
+        self.snapshot = self._published()
+        return self.snapshot
+
+    def _enumerate(self, system: System) -> None:
+        """Take over a new enumeration; a GPU that was known and is gone keeps its identity."""
+        self._generation = self._driver.generation
+        self._system = system
+        named = (replace(device, driver_version=system.driver_version) for device in system.devices)
+        self._devices = chosen(tuple(named), self._plan.include, self._plan.mig)
+        here = {device.uuid: device for device in self._devices}
+        gone = [device for uuid, device in self._known.items() if uuid not in here]
+        self._miss(gone, frozenset(device.uuid for device in system.devices))
+        self._known |= here
+        self._up |= dict.fromkeys(here, True)
+        self._ledger |= {uuid: renewed(self._ledger.get(uuid, Page())) for uuid in here}
+
+    def _miss(self, gone: Sequence[Device], present: frozenset[str]) -> None:
+        """Say why devices are not there any more; a MIG instance may simply have been removed."""
+        hanging = [self._known.get(uuid) for _, uuid, _ in self._driver.hung]
+        stuck = {board(device) for device in hanging if device}
+        for device in gone:
+            if device.parent in present:
+                for kept in (self._known, self._up, self._ledger):
+                    kept.pop(device.uuid, None)
+            elif board(device) in stuck:
+                self._lose([device], Reason.TIMEOUT, "left out, because a call to it hangs")
+            else:
+                self._lose([device], Reason.LOST, "the GPU is no longer enumerated")
+
+    def _sweep(self, due: tuple[Metric, ...], now_s: float) -> None:
+        turns = [self._turn(due, device, now_s) for device in self._devices]
+        asked = [(turn.device.uuid, turn.queries) for turn in turns if turn.queries]
+        heard = {answered.uuid: answered for answered in self._driver.ask(asked)}
+        for device, metrics, queries in turns:
+            answered = heard.get(device.uuid)
+            if answered is not None:
+                answers = dict(zip(queries, answered.answers, strict=True))
+                self._fold(Batch(device, answered.time_ns, answered.read_s, answers), metrics)
+            elif queries:
+                self._lose([device], Reason.TIMEOUT, "the GPU did not answer in time")
+            elif self._up[device.uuid]:  # what needs no question is known since the enumeration
+                self._fold(Batch(device, self._clock.unix_ns(), now_s, {}), metrics)
+        if heard or not asked:
+            self.swept_s = self._clock.monotonic()
+        if asked:
+            self._on_sweep(self._clock.monotonic() - now_s)
+
+    def _turn(self, due: tuple[Metric, ...], device: Device, now_s: float) -> Turn:
+        page = self._ledger[device.uuid]
+        named = {metric.name: metric for metric in (*due, *self._unread(page))}
+        metrics = applicable(named.values(), device)
+        return Turn(device, metrics, questions(metrics, device, page, now_s))
+
+    def _fold(self, batch: Batch, metrics: tuple[Metric, ...]) -> None:
+        uuid = batch.device.uuid
+        if is_lost(batch):
+            self._lose([batch.device], Reason.LOST, "the GPU is lost or needs a reset")
+            return
+        self._ledger[uuid] = fold(self._ledger[uuid], batch, metrics, self._plan.window_s)
+        self._up[uuid] = True
+
+    def _lose(self, devices: Sequence[Device], reason: Reason, detail: str) -> None:
+        """End the series of GPUs that do not answer: each of their metrics becomes a gap."""
+        for device in devices:
+            self._up[device.uuid] = False
+            page = self._ledger.get(device.uuid, Page())
+            metrics = applicable(self._plan.metrics, device)
+            self._ledger[device.uuid] = emptied(page, device, metrics, Missing(reason, detail))
+
+    def _unread(self, page: Page) -> tuple[Metric, ...]:
+        """Give the static metrics that were not read since the enumeration."""
+        return tuple(metric for metric in self._statics if metric.name not in page.readings)
+
+    def _published(self) -> Snapshot:
+        now_s = self._clock.monotonic()
+        readings, gaps = shown(self._ledger, self._plan.every, now_s)
+        trouble = self._driver.trouble
+        return Snapshot(
+            time_ns=self._clock.unix_ns(),
+            read_s=now_s,
+            system=self._system,
+            devices=dict(self._known),
+            up=dict(self._up),
+            readings=readings,
+            gaps=gaps,
+            owners=gathered(self._sources, self._devices),
+            hung=tuple((call, uuid) for call, uuid, _ in self._driver.hung),
+            trouble="" if trouble is None else str(trouble),
+        )
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is remembered between sweeps, by UUID."""
+        return self._ledger
+
+
+def board(device: Device) -> str:
+    """Give the UUID of the GPU that a device is, or is a part of."""
+    return device.parent or device.uuid
+
+
+def tiers(fast: float, default: float, slow: float) -> Mapping[Tier, float]:
+    """Give the seconds of each tier that has any."""
+    return {Tier.FAST: fast, Tier.DEFAULT: default, Tier.SLOW: slow}
