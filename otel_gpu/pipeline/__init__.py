@@ -1,0 +1,75 @@
+"""The ways out: each an OpenTelemetry reader, made from its options and what the agent offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, cast
+
+from opentelemetry.sdk.metrics.export import MetricReader
+from opentelemetry.sdk.resources import Resource
+
+from otel_gpu.model import Attributes, ConfigError, Snapshot
+
+GROUP = "otel_gpu.pipeline"
+"""The entry point group: a name is a key of `pipeline:`, its object a `Factory`."""
+
+BUILT_IN: Mapping[str, str] = {
+    "prometheus": "otel_gpu.pipeline.prometheus",
+    "otlp": "otel_gpu.pipeline.otlp",
+    "console": "otel_gpu.pipeline.console",
+}
+"""The parts that need no installed entry point, so that a source tree works as it is."""
+
+
+def _nothing_wrong() -> str | None:
+    return None
+
+
+def _empty() -> Mapping[str, Any]:
+    return {}
+
+
+def _not_recorded(metric: str, value: float, attributes: Attributes) -> None:
+    del metric, value, attributes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What the agent offers to a part of the pipeline; any thread may call what is in it.
+
+    `healthy`, `ready` and `fresh` give None, or in one sentence what is wrong: that the agent's own
+    loops tick; that it is configured and serves; that readings are not stale. They are asked on a
+    server's event loop, so they must not wait for anything. `record` takes a value of one of the
+    agent's own histograms: the metric's name, the value in its unit, attributes.
+    """
+
+    version: str = ""
+    node: str = ""
+    snapshot: Callable[[], Snapshot] = Snapshot
+    resource: Callable[[], Resource] = Resource.get_empty  # the node's
+    status: Callable[[], Mapping[str, Any]] = _empty
+    healthy: Callable[[], str | None] = _nothing_wrong
+    ready: Callable[[], str | None] = _nothing_wrong
+    fresh: Callable[[], str | None] = _nothing_wrong
+    record: Callable[[str, float, Attributes], None] = _not_recorded
+
+
+Factory = Callable[[Any, Context], MetricReader]
+"""Makes a reader from a part's options; raises ConfigError for options that cannot work.
+
+The reader runs by itself at once, and does nothing until a MeterProvider has registered it.
+"""
+
+
+def load(name: str) -> Factory:
+    """Give the factory of a pipeline part. Raises ConfigError when no such part is installed."""
+    if name in BUILT_IN:
+        return cast("Factory", import_module(BUILT_IN[name]).build)
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in installed:
+        known = ", ".join(sorted({*BUILT_IN, *installed}))
+        raise ConfigError(f"pipeline: there is no part {name!r}: use one of {known}")
+    return cast("Factory", installed[name].load())

@@ -1,0 +1,213 @@
+"""MetricsData as a Prometheus page: text format 0.0.4, or OpenMetrics 1.0.
+
+Values are written with `repr`, which a reader of the page turns back into the very same number, and
+which costs a third of Go's notation. The label text of a series is made once and kept in its memo.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import accumulate
+from typing import Any
+
+from opentelemetry.sdk.metrics.export import (
+    Gauge,
+    Histogram,
+    HistogramDataPoint,
+    Metric,
+    MetricsData,
+    Sum,
+)
+from opentelemetry.sdk.resources import Resource
+
+from otel_gpu.model import Kind, Series
+from otel_gpu.pipeline.naming import Family, family, label_name
+
+log = logging.getLogger(__name__)
+
+LABELS = "prometheus.labels"
+"""Where a series' memo keeps its label text."""
+
+TARGET = Family("target_info", "target", "info", "")
+
+
+class Format(Enum):
+    """A notation, and the media type that announces it."""
+
+    TEXT = "text/plain; version=0.0.4; charset=utf-8"
+    OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+@dataclass(slots=True)
+class _Block:
+    """One family of a page: all its samples stand together, whatever Resource they are from."""
+
+    family: Family
+    help: str
+    lines: list[str] = field(default_factory=list)
+
+
+class Exposition:
+    """Writes pages. `created` adds OpenMetrics' `_created`: when each counter began to count."""
+
+    def __init__(self, *, created: bool = False) -> None:
+        self._created = created
+        self._complaints: set[str] = set()
+
+    def render(
+        self,
+        data: MetricsData | None,
+        form: Format,
+        target: Resource | None = None,
+        only: Collection[str] = (),
+    ) -> str:
+        """Write a page. `target` becomes `target_info`; `only` are the names to write, if any."""
+        blocks: dict[str, _Block] = {}
+        if target is not None and _wanted(TARGET, only):
+            line = f"target_info{label_text(target.attributes)} 1\n"
+            blocks["target_info"] = _Block(TARGET, "Target metadata", [line])
+        for metric in _metrics(data):
+            self._add(metric, form, only, blocks)
+        end = "# EOF\n" if form is Format.OPENMETRICS else ""
+        head = _openmetrics_head if form is Format.OPENMETRICS else _text_head
+        parts = ((head(block), *block.lines) for block in blocks.values() if block.lines)
+        return "".join(text for part in parts for text in part) + end
+
+    def _add(
+        self, metric: Metric, form: Format, only: Collection[str], blocks: dict[str, _Block]
+    ) -> None:
+        """Append a metric's samples to its family."""
+        kind = _kind(metric)
+        if kind is None:
+            self._complain(f"{metric.name}: {type(metric.data).__name__} has no text form")
+            return
+        named = family(metric.name, metric.unit or "", kind)
+        if not _wanted(named, only):
+            return
+        block = blocks.setdefault(named.name, _Block(named, metric.description or ""))
+        if block.family.type != named.type:
+            self._complain(f"{metric.name}: {named.name} is a {block.family.type} already")
+            return
+        self._write(metric.data, named, form, block.lines)
+
+    def _write(self, data: Any, named: Family, form: Format, lines: list[str]) -> None:
+        if isinstance(data, Histogram):
+            for point in data.data_points:
+                lines.extend(_histogram(named.name, point))
+            return
+        name = named.name
+        for value, series in rows(data.data_points):
+            memo = series.memo
+            labels = memo.get(LABELS)
+            if labels is None:
+                labels = memo[LABELS] = label_text(series.attributes)
+            lines.append(f"{name}{labels} {value!r}\n")
+            if self._created and series.start_ns and form is Format.OPENMETRICS:
+                lines.extend(_created(named, labels, series.start_ns))
+
+    def _complain(self, text: str) -> None:
+        """Say once that something cannot be written; the rest of the page is not affected."""
+        if text not in self._complaints:
+            self._complaints.add(text)
+            log.warning("not on the Prometheus page: %s", text)
+
+
+def rows(points: Any) -> Iterable[tuple[int | float, Series]]:
+    """Give the rows that points are made from, or make them where another provider collected."""
+    ready = getattr(points, "rows", None)
+    if ready is not None:
+        return ready  # type: ignore[no-any-return]  # our own provider's Points, seen from outside
+    return ((point.value, Series(point.attributes or {})) for point in points)
+
+
+def label_text(attributes: Mapping[str, Any] | None) -> str:
+    """Give attributes as `{name="value",...}`, or "" when there are none."""
+    pairs = _pairs(attributes)
+    return f"{{{pairs}}}" if pairs else ""
+
+
+def _pairs(attributes: Mapping[str, Any] | None) -> str:
+    """Write attributes as labels; keys that become the same label share it, as the spec says."""
+    labels: dict[str, str] = {}
+    for key, value in sorted((attributes or {}).items()):
+        label, text = label_name(key), _value(value)
+        labels[label] = f"{labels[label]};{text}" if label in labels else text
+    return ",".join(f'{label}="{text}"' for label, text in labels.items() if label)
+
+
+def _value(value: Any) -> str:
+    """Give a label's value, escaped; what is not a string is written as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return _escape(_encodable(text)).replace('"', r"\"")
+
+
+def _escape(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def _encodable(text: str) -> str:
+    """Replace lone surrogates, which a file name that is not UTF-8 has, by U+FFFD.
+
+    They cannot be encoded, and one of them would cost the whole page.
+    """
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _metrics(data: MetricsData | None) -> Iterable[Metric]:
+    for resource_metrics in data.resource_metrics if data else ():
+        for scope_metrics in resource_metrics.scope_metrics:
+            yield from scope_metrics.metrics
+
+
+def _kind(metric: Metric) -> Kind | None:
+    if isinstance(metric.data, Sum):
+        return Kind.COUNTER if metric.data.is_monotonic else Kind.UPDOWNCOUNTER
+    if isinstance(metric.data, Gauge):
+        return Kind.GAUGE
+    return Kind.HISTOGRAM if isinstance(metric.data, Histogram) else None
+
+
+def _wanted(named: Family, only: Collection[str]) -> bool:
+    """Whether a page that is asked for these names has this family."""
+    if not only:
+        return True
+    parts = ("_bucket", "_sum", "_count") if named.type == "histogram" else ()
+    return not {named.name, named.base, *(named.name + part for part in parts)}.isdisjoint(only)
+
+
+def _histogram(name: str, point: HistogramDataPoint) -> Iterable[str]:
+    pairs = _pairs(point.attributes)
+    inner = f"{pairs}," if pairs else ""
+    bounds = [*(repr(float(bound)) for bound in point.explicit_bounds), "+Inf"]
+    for bound, count in zip(bounds, accumulate(point.bucket_counts), strict=True):
+        yield f'{name}_bucket{{{inner}le="{bound}"}} {count}\n'
+    labels = f"{{{pairs}}}" if pairs else ""
+    yield f"{name}_sum{labels} {point.sum!r}\n"
+    yield f"{name}_count{labels} {point.count}\n"
+
+
+def _created(named: Family, labels: str, start_ns: int) -> Iterable[str]:
+    if named.type == "counter":
+        yield f"{named.base}_created{labels} {start_ns / 1e9!r}\n"
+
+
+def _text_head(block: _Block) -> str:
+    named = block.family
+    kind = "gauge" if named.type == "info" else named.type
+    about = _escape(_encodable(block.help))
+    said = f"# HELP {named.name} {about}\n" if about else ""
+    return f"{said}# TYPE {named.name} {kind}\n"
+
+
+def _openmetrics_head(block: _Block) -> str:
+    named = block.family
+    about = _escape(_encodable(block.help)).replace('"', r"\"")
+    unit = f"# UNIT {named.base} {named.unit}\n" if named.unit else ""
+    said = f"# HELP {named.base} {about}\n" if about else ""
+    return f"# TYPE {named.base} {named.type}\n{unit}{said}"

@@ -1,0 +1,74 @@
+"""The Prometheus endpoint: a reader that collects when it is scraped."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+from opentelemetry.sdk.metrics.export import MetricReader, MetricsData
+
+from otel_gpu.config import Prometheus
+from otel_gpu.model import ConfigError
+from otel_gpu.pipeline import Context
+from otel_gpu.pipeline.app import App
+from otel_gpu.pipeline.exposition import Exposition, Format
+from otel_gpu.pipeline.scrapes import Scrapes
+from otel_gpu.pipeline.server import Server, listen
+
+
+class PrometheusReader(MetricReader):
+    """Serves `/metrics` and the agent's own pages over HTTP, from construction to `shutdown`.
+
+    Raises ConfigError when it cannot listen there. `/metrics` answers 503 until a MeterProvider has
+    registered the reader.
+    """
+
+    def __init__(self, options: Prometheus, context: Context) -> None:
+        super().__init__()
+        self._context = context
+        self._exposition = Exposition(created=options.created)
+        self._collecting = Lock()
+        self._data: MetricsData | None = None
+        listener = listen(options.address, "pipeline.prometheus.address")
+        self._scrapes = Scrapes(self.data, self._render, options.max_scrapes)
+        self._server = Server(App(self._scrapes, context), listener)
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on, also where the configuration left the choice open."""
+        return self._server.port
+
+    def data(self) -> MetricsData | None:
+        """Collect now; None while no MeterProvider knows this reader."""
+        if self._collect is None:
+            return None
+        with self._collecting:
+            self._data = MetricsData(resource_metrics=[])  # for a collection that finds nothing
+            self.collect()
+            return self._data
+
+    def shutdown(self, timeout_millis: float = 30_000, **_: Any) -> None:
+        """Answer what is under way, close, and return within the time."""
+        self._server.stop(timeout_millis / 1e3)
+        self._scrapes.close()
+
+    def _receive_metrics(
+        self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: Any
+    ) -> None:
+        del timeout_millis  # nothing here waits
+        self._data = metrics_data
+
+    def _render(self, data: MetricsData, form: Format, only: frozenset[str]) -> str:
+        return self._exposition.render(data, form, self._context.resource(), only)
+
+
+def build(options: Prometheus, context: Context) -> PrometheusReader:
+    """Make the reader for `pipeline: - prometheus:`. Raises ConfigError."""
+    if options.names != ("otel",) or options.counters_file:
+        raise ConfigError("pipeline.prometheus.names: only otel is written by this version")
+    if options.web_config:
+        raise ConfigError(
+            "pipeline.prometheus.web_config: not supported by this version, which would serve "
+            "plain HTTP: remove the key, and keep the address on loopback or behind a proxy"
+        )
+    return PrometheusReader(options, context)

@@ -1,0 +1,123 @@
+"""HTTP: sockets, and uvicorn in a thread of its own, for any ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from threading import Thread
+from typing import Any
+
+import uvicorn
+
+from otel_gpu.config import split_address
+from otel_gpu.model import ConfigError
+
+BACKLOG = 512
+"""Connections that wait to be accepted; a scrape storm after a network fault is served in turn."""
+
+GRACE_S = 1
+"""What requests that are under way get when the server stops; with the rest, under 2 s."""
+
+
+def listen(address: str, key: str) -> socket.socket:
+    """Bind and listen. ":9400" is every address, IPv4 and IPv6; port 0 is a free one.
+
+    `key` is the configuration key that a ConfigError names.
+    """
+    try:
+        host, port = split_address(address)
+        return _every_address(port) if not host else _one_address(host, port)
+    except ValueError as error:
+        raise ConfigError(f"{key}: {address} {error}") from error
+    except OSError as error:
+        raise ConfigError(f"{key}: cannot listen on {address}: {_advice(error)}") from error
+
+
+class Server:
+    """Serves an application on a socket, until `stop`.
+
+    It runs off the main thread, where uvicorn leaves signals alone. `options` are more arguments
+    for `uvicorn.Config`: TLS, or a protocol class with time-outs.
+    """
+
+    def __init__(
+        self, app: Any, listener: socket.socket, options: Mapping[str, Any] | None = None
+    ) -> None:
+        self._listener = listener
+        self.port: int = listener.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            http="httptools",
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.CRITICAL,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_S,
+            **(options or {}),
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = Thread(target=self._run, name="otel-gpu-http", daemon=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Stop accepting, let requests under way end, close; whether that was done in time."""
+        self._server.should_exit = True
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        with contextlib.closing(self._listener):
+            asyncio.run(self._server.serve(sockets=[self._listener]))
+
+
+def _every_address(port: int) -> socket.socket:
+    """Listen on all addresses; IPv4 only, where the kernel has no IPv6 or has it switched off."""
+    if socket.has_dualstack_ipv6():
+        try:
+            return socket.create_server(
+                ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG
+            )
+        except OSError as error:
+            if error.errno not in {errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT}:
+                raise
+    return socket.create_server(("", port), backlog=BACKLOG)
+
+
+def _one_address(host: str, port: int) -> socket.socket:
+    """Listen on the address that a name stands for: its IPv4 one, if it has several."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, *_, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    # create_server takes two parts only; the other two of an IPv6 one are its flow and its zone.
+    if family != socket.AF_INET6:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _advice(error: OSError) -> str:
+    """Say what an error of `bind` means, and what to do about it."""
+    if error.errno == errno.EADDRINUSE:
+        return "the port is taken. Stop what listens there, or choose another port"
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return "not permitted. Choose a port over 1023"
+    if isinstance(error, socket.gaierror):
+        return f"the name is not known ({error.strerror})"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return "this machine has no such address"
+    return os.strerror(error.errno or 0).lower()

@@ -1,0 +1,100 @@
+"""The agent's own points: is it well, what is missing, and what does it cost."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from otel_gpu.attribution import Source
+from otel_gpu.model import Attributes, Point, Reason, Snapshot
+from otel_gpu.usage import Usage, usage
+
+Points = Iterable[tuple[str, Point]]
+
+
+def nvml_up(snapshot: Snapshot) -> Points:
+    """1 while the driver is open, else 0: always there, so that an alert can tell."""
+    yield "", Point(int(not snapshot.trouble))
+
+
+def nvml_hung(snapshot: Snapshot) -> Points:
+    """Give one point for each call that did not come back."""
+    known = ((call, uuid if uuid in snapshot.devices else "") for call, uuid in snapshot.hung)
+    for function, uuid in dict.fromkeys(known):
+        yield uuid, Point(1, (("nvidia.nvml.function", function),))
+
+
+def device_up(snapshot: Snapshot) -> Points:
+    """Give 1 or 0 for each GPU that was ever seen."""
+    for uuid, up in snapshot.up.items():
+        yield uuid, Point(int(up))
+
+
+def reading_missing(snapshot: Snapshot) -> Points:
+    """Count the gaps by metric and reason; what is unsupported is summed over the node."""
+    counts = Counter(
+        (
+            "" if gap.missing.reason is Reason.UNSUPPORTED else gap.device,
+            gap.metric,
+            str(gap.missing.reason),
+        )
+        for gap in snapshot.gaps
+    )
+    for (uuid, metric, reason), count in counts.items():
+        key: Attributes = (("otel_gpu.metric", metric), ("otel_gpu.reason", reason))
+        yield uuid, Point(count, key)
+
+
+def restarts(counts: Mapping[str, int]) -> Points:
+    """Give how often a worker was replaced, by reason."""
+    for reason, count in counts.items():
+        yield "", Point(count, (("otel_gpu.reason", reason),))
+
+
+def attribution_up(sources: Iterable[Source]) -> Points:
+    """Give 1 for each source of owners that can be read, else 0 and why."""
+    for source in sources:
+        health = source.health()
+        reason: Attributes = (("otel_gpu.reason", health.reason),) if health.reason else ()
+        yield "", Point(int(health.up), (("otel_gpu.source", health.name), *reason))
+
+
+def build_info(snapshot: Snapshot, version: str, sdk_version: str) -> Points:
+    """Give 1, with the versions that are known."""
+    versions = {
+        "service.version": version,
+        "telemetry.sdk.version": sdk_version,
+        "nvidia.nvml.version": snapshot.system.nvml_version,
+        "nvidia.cuda.version": snapshot.system.cuda_version,
+        "hw.driver_version": snapshot.system.driver_version,
+    }
+    yield "", Point(1, tuple((key, value) for key, value in versions.items() if value))
+
+
+def exported(stats: Mapping[str, tuple[int, Mapping[str, int]]]) -> Points:
+    """Give the points that each target took, and those that failed by `error.type`."""
+    for name, (succeeded, failed) in stats.items():
+        target: Attributes = (("otel.component.name", name),)
+        yield "", Point(succeeded, target)
+        for kind, count in failed.items():
+            yield "", Point(count, (*target, ("error.type", kind)))
+
+
+def memory_usage(worker: Usage | None) -> Points:
+    """Give the resident memory of the agent, and of its worker while there is one."""
+    for role, used in roles(worker):
+        yield "", Point(used.rss_bytes, (("otel_gpu.process.role", role),))
+
+
+def cpu_time(worker: Usage | None) -> Points:
+    """Give the processor time of the agent, and of its worker while there is one."""
+    for role, used in roles(worker):
+        yield "", Point(used.cpu_s, (("otel_gpu.process.role", role),))
+
+
+def roles(worker: Usage | None) -> Iterable[tuple[str, Usage]]:
+    """Pair each process with its role."""
+    for role, used in (("agent", usage(os.getpid())), ("worker", worker)):
+        if used:
+            yield role, used

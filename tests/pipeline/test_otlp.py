@@ -1,0 +1,317 @@
+"""OTLP arrives at a real receiver, over HTTP and over gRPC, with what was collected."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]  # noqa: TID251 - the status codes of a real server; no types
+import pytest
+from opentelemetry.exporter.otlp.proto.common.metrics_encoder import encode_metrics
+from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
+
+from otel_gpu.config import Otlp, Tls
+from otel_gpu.model import ConfigError
+from otel_gpu.pipeline import Context
+from otel_gpu.pipeline.cadence import PushReader
+from otel_gpu.pipeline.explained import ExplainedExporter
+from otel_gpu.pipeline.otlp import build, exporter, metrics_url
+from tests.pipeline.box import POINTS, START_NS, Box
+from tests.receiver import GrpcReceiver, HttpReceiver, Receiver, metrics, points, value
+
+PROTOCOLS = ["http/protobuf", "grpc"]
+
+Start = Callable[..., tuple[PushReader, Box]]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    http, rpc = HttpReceiver(receiver), GrpcReceiver(receiver)
+    yield receiver
+    http.close()
+    rpc.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    boxes: list[Box] = []
+
+    def make(**options: Any) -> tuple[PushReader, Box]:
+        reader = build(Otlp(**{"interval": 3600.0, **options}), Context(node="box"))
+        box = Box([reader])
+        boxes.append(box)
+        return reader, box
+
+    yield make
+    for box in boxes:
+        box.provider.shutdown(timeout_millis=2_000)
+
+
+def endpoint(receiver: Receiver, protocol: str) -> str:
+    port = receiver.grpc_port if protocol == "grpc" else receiver.http_port
+    return f"http://127.0.0.1:{port}"
+
+
+def series(receiver: Receiver) -> dict[tuple[str, str, frozenset[tuple[str, str]]], Any]:
+    """Give the number points of the last request by metric, GPU of the Resource, attributes."""
+    return {
+        (
+            metric.name,
+            resource.get("hw.id", ""),
+            frozenset((kv.key, kv.value.string_value) for kv in point.attributes),
+        ): value(point)
+        for resource, metric in metrics(receiver.requests[-1])
+        if not metric.HasField("histogram")
+        for point in points(metric)
+    }
+
+
+def by_name(receiver: Receiver, name: str) -> list[Metric]:
+    """Give the metrics of that name in the last request, by GPU of the Resource."""
+    found = [
+        (resource.get("hw.id", ""), metric)
+        for resource, metric in metrics(receiver.requests[-1])
+        if metric.name == name
+    ]
+    return [metric for _, metric in sorted(found, key=lambda pair: pair[0])]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_each_gpu_arrives_under_its_own_resource(
+    receiver: Receiver, start: Start, protocol: str
+) -> None:
+    reader, _ = start(endpoint=endpoint(receiver, protocol), protocol=protocol)
+
+    assert reader.force_flush()
+
+    sent = {
+        (resource.get("hw.id"), resource.get("k8s.pod.name"), metric.name)
+        for resource, metric in metrics(receiver.requests[-1])
+    }
+    assert sent == {
+        ("GPU-0", "train-0", "hw.power"),
+        ("GPU-0", "train-0", "hw.gpu.utilization"),
+        ("GPU-0", "train-0", "hw.gpu.memory.usage"),
+        ("GPU-0", None, "hw.energy"),
+        ("GPU-0", None, "hw.status"),
+        ("GPU-1", None, "hw.power"),
+        ("GPU-1", None, "hw.gpu.utilization"),
+        ("GPU-1", None, "hw.energy"),
+        (None, None, "otel_gpu.nvml.up"),
+        (None, None, "otel_gpu.sweep.duration"),
+    }
+    held = {("hw.id", "GPU-0"), ("hw.name", "nvidia0")}
+    held |= {("k8s.namespace.name", "ml"), ("k8s.pod.name", "train-0")}
+    assert series(receiver)["hw.power", "GPU-0", frozenset(held)] == 412.5
+    assert series(receiver)["hw.energy", "GPU-1", frozenset({("hw.id", "GPU-1")})] == 9
+    (mine, other) = by_name(receiver, "hw.energy")
+    assert (mine.unit, mine.sum.is_monotonic) == ("J", True)
+    assert points(mine)[0].start_time_unix_nano == START_NS
+    assert points(other)[0].start_time_unix_nano == 0
+    (histogram,) = by_name(receiver, "otel_gpu.sweep.duration")
+    assert list(histogram.histogram.data_points[0].bucket_counts) == [1, 1, 1, 1]
+    assert reader.stats.exported == POINTS
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_series_that_vanished_is_not_sent_any_more(
+    receiver: Receiver, start: Start, protocol: str
+) -> None:
+    reader, box = start(endpoint=endpoint(receiver, protocol), protocol=protocol)
+    assert reader.force_flush()
+    assert len(by_name(receiver, "hw.power")) == 2
+
+    del box.power[0]
+    assert reader.force_flush()
+
+    (power,) = by_name(receiver, "hw.power")
+    assert value(points(power)[0]) == 71.0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("compression", ["gzip", "none"])
+def test_headers_file_and_compression_are_sent(
+    receiver: Receiver, start: Start, tmp_path: Path, protocol: str, compression: str
+) -> None:
+    (tmp_path / "headers").write_text("Authorization: Bearer t0ken\n", encoding="utf-8")
+    reader, _ = start(
+        endpoint=endpoint(receiver, protocol),
+        protocol=protocol,
+        compression=compression,
+        headers={"X-Scope": "team-a", "authorization": "Bearer old"},
+        headers_file=tmp_path / "headers",
+    )
+
+    assert reader.force_flush()
+
+    (headers,) = receiver.headers
+    assert (headers["authorization"], headers["x-scope"]) == ("Bearer t0ken", "team-a")
+    if protocol != "grpc":
+        assert headers.get("content-encoding") == {"gzip": "gzip", "none": None}[compression]
+        assert receiver.paths == ["/v1/metrics"]
+
+
+def test_pushes_come_by_themselves(receiver: Receiver, start: Start) -> None:
+    start(endpoint=endpoint(receiver, "http/protobuf"), interval=0.1)
+
+    times = [
+        points(metric)[0].time_unix_nano
+        for request in receiver.wait(3)
+        for _, metric in metrics(request)
+        if metric.name == "otel_gpu.nvml.up"
+    ]
+
+    assert times[1] - times[0] == pytest.approx(0.1e9, abs=0.08e9)
+
+
+def test_delta_is_for_what_is_recorded_and_not_for_what_is_observed(
+    receiver: Receiver, start: Start
+) -> None:
+    reader, box = start(endpoint=endpoint(receiver, "http/protobuf"), temporality="delta")
+    counts = []
+    for _ in range(2):
+        box.sweep.record(0.5, {"phase": "fast"})
+        assert reader.force_flush()
+        (histogram,) = by_name(receiver, "otel_gpu.sweep.duration")
+        counts.append(histogram.histogram.data_points[0].count)
+
+    assert counts == [5, 1]
+    energy = by_name(receiver, "hw.energy")[0].sum
+    assert energy.aggregation_temporality == (
+        AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
+    )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "answer", "kind"),
+    [
+        ("http/protobuf", 401, "401"),
+        ("http/protobuf", 503, "503"),
+        ("http/protobuf", 302, "302"),  # which the official exporter takes for a success
+        ("grpc", grpc.StatusCode.UNAUTHENTICATED, "UNAUTHENTICATED"),
+        ("grpc", grpc.StatusCode.UNAVAILABLE, "UNAVAILABLE"),
+    ],
+)
+def test_a_refusal_is_counted_by_its_status_and_told_once(
+    receiver: Receiver,
+    start: Start,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    protocol: str,
+    answer: Any,
+    kind: str,
+) -> None:
+    receiver.statuses.extend([answer] * 2)
+    caplog.set_level(logging.INFO)
+    # With less time than the first pause before another attempt, a push is one request.
+    reader, _ = start(endpoint=endpoint(receiver, protocol), protocol=protocol, timeout=0.5)
+
+    assert [reader.force_flush() for _ in range(3)] == [False, False, True]
+
+    assert reader.stats.failed == {kind: 2 * POINTS}
+    assert reader.stats.exported == POINTS
+    said = [record.getMessage() for record in caplog.records]
+    url = endpoint(receiver, protocol)
+    assert said[0].startswith(f"otlp {url}: {POINTS} points were not exported: ")
+    assert said[1:] == [f"otlp {url}: accepted again, after 2 failures"]
+
+
+def test_what_arrives_is_what_the_official_encoder_makes_of_a_collection(
+    receiver: Receiver,
+) -> None:
+    sent: list[Any] = []
+
+    class Watching(ExplainedExporter):
+        def export(self, metrics_data: Any, timeout_millis: float = 10_000, **kwargs: Any) -> Any:
+            sent.append(metrics_data)
+            return super().export(metrics_data, timeout_millis, **kwargs)
+
+    watching = PushReader(
+        Watching(exporter(Otlp(endpoint=endpoint(receiver, "http/protobuf")))), interval_s=3600.0
+    )
+    box = Box([watching])
+    assert watching.force_flush()
+
+    assert receiver.requests == [encode_metrics(sent[0])]
+    box.provider.shutdown()
+
+
+# A dead collector
+
+
+@pytest.fixture
+def black_hole() -> Iterator[str]:
+    """Listen, and never answer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@pytest.fixture
+def closed_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_dead_collectors_hold_up_a_shutdown_for_less_than_two_seconds(
+    receiver: Receiver, black_hole: str, closed_port: str
+) -> None:
+    targets = [(url, protocol) for url in (black_hole, closed_port) for protocol in PROTOCOLS]
+    targets.append((endpoint(receiver, "http/protobuf"), "http/protobuf"))
+    readers = [
+        build(Otlp(endpoint=url, protocol=protocol, interval=3600.0, timeout=4.0), Context())  # type: ignore[arg-type]
+        for url, protocol in targets
+    ]
+    box = Box(readers)
+
+    began_s = time.monotonic()
+    box.provider.shutdown()
+
+    assert time.monotonic() - began_s < 2.0
+    assert len(receiver.requests) == 1  # the living one got its last export meanwhile
+
+
+# What is refused at once
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [
+        ("http://c:4318", "http://c:4318/v1/metrics"),
+        ("http://c:4318/", "http://c:4318/v1/metrics"),
+        ("https://c/otlp/", "https://c/otlp/v1/metrics"),
+        ("https://c/otlp/v1/metrics", "https://c/otlp/v1/metrics"),
+        ("https://c/v1/metrics/?key=1", "https://c/v1/metrics?key=1"),
+    ],
+)
+def test_a_base_url_gets_the_path_of_metrics(endpoint: str, url: str) -> None:
+    assert metrics_url(endpoint) == url
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("key", ["ca_file", "cert_file"])
+def test_a_certificate_file_that_cannot_be_read_is_named(
+    tmp_path: Path, protocol: Any, key: str
+) -> None:
+    files = {key: tmp_path / "nowhere.pem"}
+    if key == "cert_file":
+        files["key_file"] = tmp_path / "nowhere.key"
+    options = Otlp(endpoint="https://c:4318", protocol=protocol, tls=Tls(**files))
+
+    with pytest.raises(ConfigError, match=rf"^pipeline.otlp.tls.{key}: .*: No such file"):
+        exporter(options)
+
+
+def test_credentials_in_an_endpoint_do_not_show_in_the_log(
+    start: Start, closed_port: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, _ = start(endpoint=closed_port.replace("//", "//user:s3cret@"), timeout=0.3)
+
+    assert not reader.force_flush()
+
+    assert "otlp http://***@127.0.0.1" in caplog.text
+    assert "s3cret" not in caplog.text

@@ -1,0 +1,141 @@
+"""A real OTLP receiver for tests: HTTP and gRPC servers on loopback that keep what they get."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Condition, Thread
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]  # noqa: TID251 - this end speaks gRPC too; no types
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
+    ExportMetricsServiceRequest,
+    ExportMetricsServiceResponse,
+)
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, NumberDataPoint
+
+PATIENCE_S = 10.0
+
+
+@dataclass
+class Receiver:
+    """What both servers got, and what they are to answer.
+
+    `statuses` are the answers to the next requests, one each, as HTTP statuses or gRPC codes; where
+    there is none left, the answer is a success.
+    """
+
+    requests: list[ExportMetricsServiceRequest] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    statuses: deque[Any] = field(default_factory=deque)
+    http_port: int = 0
+    grpc_port: int = 0
+    _changed: Condition = field(default_factory=Condition)
+
+    def wait(self, count: int) -> list[ExportMetricsServiceRequest]:
+        """Wait until so many requests came."""
+        deadline_s = time.monotonic() + PATIENCE_S
+        with self._changed:
+            while len(self.requests) < count:
+                left_s = deadline_s - time.monotonic()
+                assert left_s > 0, f"{len(self.requests)} of {count} requests in {PATIENCE_S} s"
+                self._changed.wait(left_s)
+            return list(self.requests)
+
+    def keep(self, path: str, headers: Mapping[str, str], body: bytes) -> Any:
+        """Keep a request; give what to answer, or None for a success."""
+        request = ExportMetricsServiceRequest.FromString(body)
+        with self._changed:
+            self.requests.append(request)
+            self.headers.append(headers)
+            self.paths.append(path)
+            self._changed.notify_all()
+            return self.statuses.popleft() if self.statuses else None
+
+
+def metrics(request: ExportMetricsServiceRequest) -> Iterator[tuple[dict[str, str], Metric]]:
+    """Give every metric of a request with the attributes of its Resource."""
+    for resource_metrics in request.resource_metrics:
+        resource = {kv.key: kv.value.string_value for kv in resource_metrics.resource.attributes}
+        for scope_metrics in resource_metrics.scope_metrics:
+            for metric in scope_metrics.metrics:
+                yield resource, metric
+
+
+def points(metric: Metric) -> list[NumberDataPoint]:
+    """Give the number points of a gauge or sum."""
+    data = metric.gauge if metric.HasField("gauge") else metric.sum
+    return list(data.data_points)
+
+
+def value(point: NumberDataPoint) -> int | float:
+    """Give the value of a point, as the kind of number that was sent."""
+    return point.as_int if point.HasField("as_int") else point.as_double
+
+
+class HttpReceiver:
+    """POST /v1/metrics in protobuf, gzip or not."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                if self.headers.get("content-encoding") == "gzip":
+                    body = gzip.decompress(body)
+                headers = {name.lower(): text for name, text in self.headers.items()}
+                status = receiver.keep(self.path, headers, body) or 200
+                answer = ExportMetricsServiceResponse().SerializeToString()
+                self.send_response(status)
+                self.send_header("content-type", "application/x-protobuf")
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        receiver.http_port = self._server.server_port
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class GrpcReceiver:
+    """opentelemetry.proto.collector.metrics.v1.MetricsService, without generated code."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        def export(body: bytes, context: Any) -> bytes:
+            metadata = {entry.key: str(entry.value) for entry in context.invocation_metadata()}
+            code = receiver.keep("grpc", metadata, body)
+            if code is not None:
+                context.abort(code, "as the test wants it")
+            return ExportMetricsServiceResponse().SerializeToString()
+
+        self._server = grpc.server(ThreadPoolExecutor(2))
+        self._server.add_generic_rpc_handlers(
+            (
+                grpc.method_handlers_generic_handler(
+                    "opentelemetry.proto.collector.metrics.v1.MetricsService",
+                    {"Export": grpc.unary_unary_rpc_method_handler(export)},
+                ),
+            )
+        )
+        receiver.grpc_port = self._server.add_insecure_port("127.0.0.1:0")
+        self._server.start()
+
+    def close(self) -> None:
+        self._server.stop(None).wait()
