@@ -1,0 +1,109 @@
+"""One sweep, without an agent around it: what `once`, `metrics --gpu` and `record` are made of."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricsData
+
+from otel_gpu import __version__, pulse
+from otel_gpu.agent import plan, sources
+from otel_gpu.attribution import allocation
+from otel_gpu.backends import open_backend
+from otel_gpu.backends.recorded import record, write
+from otel_gpu.catalog import CATALOG
+from otel_gpu.config import Settings
+from otel_gpu.document import document
+from otel_gpu.instruments import Instruments, Shape
+from otel_gpu.ledger import Page
+from otel_gpu.model import NODE, Device, Query, Snapshot
+from otel_gpu.pipeline.exposition import Exposition, Format
+from otel_gpu.provider import MeterProvider
+from otel_gpu.resources import SCHEMA_URL, Resources, node
+from otel_gpu.sampler import Sampler
+from otel_gpu.sweep import applicable, questions
+from otel_gpu.worker.supervisor import Supervisor
+
+SUPPLIES = {
+    "nvidia.gpu.allocation": allocation,
+    "otel_gpu.nvml.up": pulse.nvml_up,
+    "otel_gpu.device.up": pulse.device_up,
+    "otel_gpu.reading.missing": pulse.reading_missing,
+}
+
+
+def sweep(settings: Settings) -> Snapshot:
+    """Read every GPU once, through a worker of its own, which then goes away."""
+    driver = Supervisor(settings.backend)
+    try:
+        return Sampler(driver, plan(settings), sources=sources(settings)).step()
+    finally:
+        driver.close()
+
+
+def collected(
+    settings: Settings, snapshot: Snapshot, environ: Mapping[str, str]
+) -> tuple[MetricsData, Resources]:
+    """Give a snapshot as the pipeline would get it, and its Resources."""
+    planned = plan(settings)
+    described = node(environ, settings.resource.attributes, __version__)
+    resources = Resources(described, lambda: snapshot)
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader], resources, shutdown_on_exit=False)
+    instruments = Instruments(
+        planned.metrics,
+        lambda: snapshot,
+        every=planned.every,
+        supplies=SUPPLIES,
+        shape=Shape(identity=settings.identity, scope=settings.resource.scope),
+    )
+    instruments.register(provider.get_meter("otel-gpu", __version__, SCHEMA_URL))
+    data = reader.get_metrics_data() or MetricsData(resource_metrics=())
+    provider.shutdown()
+    return data, resources
+
+
+def as_json(snapshot: Snapshot) -> str:
+    """Write a snapshot as one JSON document."""
+    return json.dumps(document(snapshot), indent=2, ensure_ascii=False)
+
+
+def as_prometheus(settings: Settings, snapshot: Snapshot) -> str:
+    """Write a snapshot as the page that Prometheus would scrape."""
+    data, resources = collected(settings, snapshot, os.environ)
+    return Exposition().render(data, Format.TEXT, resources(NODE))
+
+
+def as_otlp(settings: Settings, snapshot: Snapshot) -> str:
+    """Write a snapshot as OTLP JSON: an ExportMetricsServiceRequest (OTLP specification)."""
+    from google.protobuf.json_format import MessageToJson  # noqa: PLC0415 - heavy, and rarely used
+    from opentelemetry.exporter.otlp.proto.common.metrics_encoder import (  # noqa: PLC0415 - as above
+        encode_metrics,
+    )
+
+    data, _ = collected(settings, snapshot, os.environ)
+    return str(MessageToJson(encode_metrics(data)))
+
+
+def capture(settings: Settings, path: Path, label: str, sweeps: int, pause_s: float) -> int:
+    """Record the answers to every question of the catalog; give how many GPUs were recorded.
+
+    Raises BackendError when there is no driver, OSError when the file cannot be written.
+    """
+    backend = open_backend(settings.backend)
+    try:
+        opened = backend.open()
+        asked = {device.uuid: every_question(device) for device in opened.devices}
+        write(path, record(backend, opened, asked, label=label, sweeps=sweeps, pause_s=pause_s))
+        return len(opened.devices)
+    finally:
+        backend.close()
+
+
+def every_question(device: Device) -> tuple[Query, ...]:
+    """Give all that the catalog can ask a device, whatever the profile."""
+    return questions(applicable(CATALOG, device), replace(device), Page(), 0.0)
