@@ -68,12 +68,12 @@ class Matrix:
         return tuple(device for device, up in zip(self.devices, self.up, strict=True) if not up)
 
     def gaps(self, reasons: Iterable[Reason]) -> Mapping[str, tuple[str, ...]]:
-        """Give the GPUs by metric on which something is missing for one of these reasons."""
+        """Give the GPUs by metric on which all, or a part, is missing for one of these reasons."""
         wanted = frozenset(reasons)
         found: dict[str, list[str]] = defaultdict(list)
         for metric, device, cell in self.cells():
             if any(missing.reason in wanted for missing in cell.missing):
-                found[metric].append(label(device))
+                found[f"{metric} (in part)" if cell.points else metric].append(label(device))
         return {metric: tuple(names) for metric, names in found.items()}
 
 

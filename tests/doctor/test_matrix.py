@@ -82,7 +82,7 @@ def test_gaps_are_found_by_reason() -> None:
         "hw.power": ("nvidia1",),
         "hw.gpu.memory.usage": ("nvidia1",),
     }
-    assert MATRIX.gaps({Reason.UNSUPPORTED}) == {"hw.power": ("nvidia0",)}
+    assert MATRIX.gaps({Reason.UNSUPPORTED}) == {"hw.power (in part)": ("nvidia0",)}
     assert MATRIX.gaps(()) == {}
 
 

@@ -1,0 +1,47 @@
+"""The agent as a user starts it: the command line, a configuration file, a process."""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .process import Server, free_ports
+
+
+class Agent(Server):
+    """`otel-gpu run` on a port of its own; `pipeline` adds parts to the Prometheus one."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        backend: str = "simulated",
+        pipeline: Sequence[Mapping[str, Any]] = (),
+        config: Mapping[str, Any] | None = None,
+    ) -> None:
+        (self.port,) = free_ports(1)
+        settings = {
+            "version": 1,
+            "backend": backend,
+            "pipeline": [{"prometheus": {"address": f"127.0.0.1:{self.port}"}}, *pipeline],
+            **(config or {}),
+        }
+        path = directory / "agent.json"
+        path.write_text(json.dumps(settings), encoding="utf-8")  # JSON is YAML too
+        super().__init__(
+            "otel-gpu",
+            [sys.executable, "-m", "otel_gpu", "run", "--config", str(path)],
+            directory,
+            f"http://127.0.0.1:{self.port}/readyz?fresh=1",
+        )
+
+    @property
+    def target(self) -> str:
+        """host:port to scrape."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The page."""
+        return f"http://{self.target}/metrics"

@@ -1,0 +1,494 @@
+"""The catalog as instruments of a stock OpenTelemetry SDK, and the series behind them."""
+
+import gc
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    Gauge,
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    NumberDataPoint,
+    Sum,
+)
+
+from otel_gpu import pulse
+from otel_gpu.attribution import allocation
+from otel_gpu.catalog import CATALOG
+from otel_gpu.catalog.forms import Supplied
+from otel_gpu.catalog.reading import call, supplied
+from otel_gpu.instruments import Instruments, SeriesObservation, Shape, Supply
+from otel_gpu.ledger import Batch, Page, fold
+from otel_gpu.model import (
+    NODE,
+    Answer,
+    Code,
+    Device,
+    Gap,
+    Kind,
+    Metric,
+    Missing,
+    Owner,
+    Point,
+    Reading,
+    Reason,
+    ResourceKey,
+    Series,
+    Snapshot,
+)
+from otel_gpu.sampler import Clock, Plan, Sampler
+from otel_gpu.sweep import applicable
+from tests.catalog.planting import answers, planted, seeds
+from tests.machine import Machine, Time, driven, gpu, instance
+
+GPU = replace(gpu(), fans=2)
+SLICE = instance(GPU)
+POD = Owner(
+    (("k8s.namespace.name", "research"), ("k8s.pod.name", "train-0")), (("k8s.pod.uid", "7f6c"),)
+)
+OTHER = Owner((("k8s.namespace.name", "research"), ("k8s.pod.name", "train-1")))
+
+POWER = Metric(
+    name="hw.power",
+    kind=Kind.GAUGE,
+    unit="W",
+    brief="Power.",
+    read=call("power"),
+    owner=True,
+    constant=(("hw.type", "gpu"),),
+)
+ENERGY = replace(POWER, name="hw.energy", kind=Kind.COUNTER, unit="J", owner=False)
+ALLOCATION, UP, MISSING = (
+    metric
+    for metric in CATALOG
+    if metric.name in {"nvidia.gpu.allocation", "otel_gpu.device.up", "otel_gpu.reading.missing"}
+)
+SUPPLIES: Mapping[str, Supply] = {
+    "nvidia.gpu.allocation": allocation,
+    "otel_gpu.nvml.up": pulse.nvml_up,
+    "otel_gpu.device.up": pulse.device_up,
+    "otel_gpu.reading.missing": pulse.reading_missing,
+}
+
+
+def reading(metric: Metric, *points: Point, at_s: float = 0.0, device: Device = GPU) -> Reading:
+    return Reading(metric, device.uuid, points, 1, at_s)
+
+
+def snapshot(*readings: Reading, **more: Any) -> Snapshot:
+    devices = {GPU.uuid: GPU, SLICE.uuid: SLICE}
+    known = Snapshot(readings=readings, devices=devices, up=dict.fromkeys(devices, True))
+    return replace(known, **more)
+
+
+class Rig:
+    """Instruments on a snapshot and a clock that the test moves."""
+
+    def __init__(
+        self, *readings: Reading, metrics: Iterable[Metric] = (POWER, ENERGY), **more: Any
+    ) -> None:
+        self.snapshot = snapshot(*readings, **more)
+        self.now_s = 0.0
+        self.instruments = Instruments(
+            tuple(metrics),
+            lambda: self.snapshot,
+            every={"hw.power": 1.0},
+            supplies=SUPPLIES,
+            clock=lambda: self.now_s,
+        )
+
+    def seen(self, metric: Metric) -> list[tuple[float, Mapping[str, object]]]:
+        return [(o.value, dict(o.attributes or {})) for o in self.instruments.observe(metric)]
+
+    def series(self, metric: Metric) -> list[Series]:
+        observed = self.instruments.observe(metric)
+        return [one.series for one in observed if isinstance(one, SeriesObservation)]
+
+
+class TestIdentity:
+    def test_a_point_says_which_gpu_it_is_of(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0)))
+        identity = {"hw.id": "GPU-0", "hw.name": "nvidia4", "hw.type": "gpu"}
+        assert rig.seen(POWER) == [(5.0, identity)]
+
+    def test_an_instance_says_whose_part_it_is(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0), device=SLICE))
+        assert rig.seen(POWER)[0][1] == {
+            "hw.id": "MIG-0-1",
+            "hw.name": "nvidia4",
+            "hw.parent": "GPU-0",
+            "hw.type": "gpu",
+            "nvidia.gpu.mig.profile": "1g.18gb",
+            "nvidia.gpu.mig.gpu_instance": 1,
+            "nvidia.gpu.mig.compute_instance": 0,
+        }
+
+    def test_full_identity_adds_what_is_known_and_nothing_empty(self) -> None:
+        shape = Shape(identity="full")
+        for device, expected in (
+            (GPU, {"hw.model", "hw.serial_number", "hw.driver_version"}),
+            (replace(GPU, serial="", model=""), {"hw.driver_version"}),
+        ):
+            published = snapshot(reading(POWER, Point(5.0)), devices={GPU.uuid: device})
+            source = partial(lambda one: one, published)
+            (one,) = Instruments([POWER], source, every={}, shape=shape, clock=float).observe(POWER)
+            assert set(one.attributes or ()) == {"hw.id", "hw.name", "hw.type"} | expected
+
+    def test_a_gpu_without_a_name_has_no_name(self) -> None:
+        nameless = replace(GPU, minor=-1)
+        rig = Rig(reading(POWER, Point(5.0)), devices={GPU.uuid: nameless})
+        assert "hw.name" not in rig.seen(POWER)[0][1]
+
+    def test_the_points_own_attributes_stand_beside_it(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0, (("sensor", "a"),)), Point(7.0, (("sensor", "b"),))))
+        assert [(value, labels["sensor"]) for value, labels in rig.seen(POWER)] == [
+            (5.0, "a"),
+            (7.0, "b"),
+        ]
+
+
+class TestOwner:
+    def test_on_an_activity_row_the_owner_stands_while_it_is_alone(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD,)})
+        assert rig.seen(POWER)[0][1]["k8s.pod.name"] == "train-0"
+        assert "k8s.pod.uid" not in rig.seen(POWER)[0][1]
+        assert rig.series(POWER)[0].resource == ResourceKey(GPU.uuid, POD)
+
+    def test_a_shared_gpu_is_nobodys(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD, OTHER)})
+        assert "k8s.pod.name" not in rig.seen(POWER)[0][1]
+        assert rig.series(POWER)[0].resource == ResourceKey(GPU.uuid)
+
+    def test_a_lifetime_counter_never_moves_to_an_owner(self) -> None:
+        rig = Rig(reading(ENERGY, Point(5.0)), owners={GPU.uuid: (POD,)})
+        assert "k8s.pod.name" not in rig.seen(ENERGY)[0][1]
+        assert rig.series(ENERGY)[0].resource == ResourceKey(GPU.uuid)
+
+    def test_the_owner_of_an_instance_is_not_the_owner_of_its_gpu(self) -> None:
+        rig = Rig(
+            reading(POWER, Point(5.0)),
+            reading(POWER, Point(7.0), device=SLICE),
+            owners={SLICE.uuid: (POD,)},
+        )
+        assert [labels.get("k8s.pod.name") for _, labels in rig.seen(POWER)] == [None, "train-0"]
+
+    def test_an_allocation_joins_each_owner_with_its_gpu(self) -> None:
+        rig = Rig(metrics=[ALLOCATION], owners={GPU.uuid: (POD, OTHER), SLICE.uuid: (POD,)})
+        found = [
+            (labels["hw.id"], labels["k8s.pod.name"], labels["nvidia.gpu.shared"], value)
+            for value, labels in rig.seen(ALLOCATION)
+        ]
+        assert found == [
+            ("GPU-0", "train-0", True, 1),
+            ("GPU-0", "train-1", True, 1),
+            ("MIG-0-1", "train-0", False, 1),
+        ]
+        assert {series.resource for series in rig.series(ALLOCATION)} == {
+            ResourceKey(GPU.uuid),
+            ResourceKey(SLICE.uuid),
+        }
+
+
+class TestResource:
+    def test_scope_node_puts_everything_under_the_node(self) -> None:
+        rig = snapshot(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD,)})
+        node = Instruments([POWER], lambda: rig, every={}, shape=Shape(scope="node"), clock=float)
+        (one,) = node.observe(POWER)
+        assert isinstance(one, SeriesObservation)
+        assert one.series.resource == NODE
+        assert (one.attributes or {})["k8s.pod.name"] == "train-0"
+
+    def test_what_the_agent_tells_of_itself_is_under_the_node_with_the_gpu_on_the_point(
+        self,
+    ) -> None:
+        rig = Rig(metrics=[UP], up={GPU.uuid: True, SLICE.uuid: False})
+        assert [(labels["hw.id"], value) for value, labels in rig.seen(UP)] == [
+            ("GPU-0", 1),
+            ("MIG-0-1", 0),
+        ]
+        assert {series.resource for series in rig.series(UP)} == {NODE}
+
+    def test_what_no_gpu_offers_is_summed_over_the_node_without_an_identity(self) -> None:
+        gaps = tuple(
+            Gap("hw.power", uuid, Missing(reason, ""))
+            for uuid in (GPU.uuid, SLICE.uuid)
+            for reason in (Reason.UNSUPPORTED, Reason.LOST)
+        )
+        rig = Rig(metrics=[MISSING], gaps=gaps)
+        found = {
+            (labels.get("hw.id"), labels["otel_gpu.reason"]): value
+            for value, labels in rig.seen(MISSING)
+        }
+        assert found == {(None, "unsupported"): 2, ("GPU-0", "lost"): 1, ("MIG-0-1", "lost"): 1}
+
+
+class TestAge:
+    def test_a_reading_that_grew_stale_since_the_snapshot_is_not_observed(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0), at_s=100.0), reading(ENERGY, Point(7.0), at_s=100.0))
+        rig.now_s = 110.0
+        assert [value for value, _ in rig.seen(POWER)] == [5.0]
+        rig.now_s = 110.1
+        assert rig.seen(POWER) == []
+        assert [value for value, _ in rig.seen(ENERGY)] == [7.0]  # it has no period: it is static
+
+    def test_it_is_back_with_the_next_snapshot(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0), at_s=100.0))
+        rig.now_s = 200.0
+        assert rig.seen(POWER) == []
+        rig.snapshot = snapshot(reading(POWER, Point(6.0), at_s=200.0))
+        assert [value for value, _ in rig.seen(POWER)] == [6.0]
+
+    def test_a_metric_without_a_supply_is_not_observed(self) -> None:
+        unknown = replace(UP, name="otel_gpu.unknown", read=supplied("nobody"))
+        assert Rig(metrics=[unknown]).seen(unknown) == []
+
+
+class TestSeries:
+    def test_a_stream_keeps_its_series_while_it_lives(self) -> None:
+        rig = Rig(
+            reading(POWER, Point(5.0)), reading(ENERGY, Point(1.0)), owners={GPU.uuid: (POD,)}
+        )
+        first = rig.series(POWER) + rig.series(ENERGY)
+        for value in (6.0, 7.0):
+            rig.snapshot = snapshot(
+                reading(POWER, Point(value)),
+                reading(ENERGY, Point(value)),
+                owners={GPU.uuid: (POD,)},
+            )
+            now = rig.series(POWER) + rig.series(ENERGY)
+            assert all(one is before for one, before in zip(now, first, strict=True))
+
+    @pytest.mark.parametrize("metric", [ALLOCATION, UP, MISSING], ids=lambda m: m.name)
+    def test_so_does_a_stream_that_the_agent_counts(self, metric: Metric) -> None:
+        gaps = (Gap("hw.power", GPU.uuid, Missing(Reason.LOST, "")),)
+        more = {"owners": {GPU.uuid: (POD,)}, "gaps": gaps}
+        rig = Rig(metrics=[metric], **more)
+        first = rig.series(metric)
+        assert first
+        for place in range(3):
+            rig.snapshot = snapshot(reading(POWER, Point(float(place))), **more)
+            assert all(one is two for one, two in zip(rig.series(metric), first, strict=True))
+
+    def test_a_stream_that_ended_leaves_nothing_behind(self) -> None:
+        rig = Rig(
+            reading(POWER, Point(5.0)), owners={GPU.uuid: (POD,)}, metrics=[POWER, ALLOCATION]
+        )
+        gone = [kept(series) for m in (POWER, ALLOCATION) for series in rig.series(m)]
+        assert len(gone) == 2
+        rig.snapshot = snapshot(reading(POWER, Point(5.0)), owners={GPU.uuid: (OTHER,)})
+        rig.series(POWER)
+        rig.series(ALLOCATION)
+        gc.collect()
+        assert [memo() for memo in gone] == [None, None]
+
+    def test_a_thousand_owners_come_and_go_without_growth(self) -> None:
+        rig = Rig(metrics=[POWER, ALLOCATION])
+        for place in range(1000):
+            owner = Owner((("k8s.pod.name", f"train-{place}"),))
+            rig.snapshot = snapshot(reading(POWER, Point(5.0)), owners={GPU.uuid: (owner,)})
+            rig.series(POWER)
+            rig.series(ALLOCATION)
+        assert len(rig.instruments._series) == 1
+        assert [len(kept) for kept in rig.instruments._own_series.values()] == [1]
+
+    def test_a_counter_that_began_anew_is_a_new_series_with_its_start(self) -> None:
+        rig = Rig(reading(ENERGY, Point(5.0)))
+        (first,) = rig.series(ENERGY)
+        rig.snapshot = snapshot(reading(ENERGY, Point(3.0, (), 2_000)))
+        (second,) = rig.series(ENERGY)
+        assert second is not first
+        assert (first.start_ns, second.start_ns) == (None, 2_000)
+
+    def test_a_gpu_that_was_enumerated_with_other_facts_has_new_series(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0)))
+        (first,) = rig.series(POWER)
+        renamed = {GPU.uuid: replace(GPU, minor=7)}
+        rig.snapshot = snapshot(reading(POWER, Point(5.0)), devices=renamed)
+        (second,) = rig.series(POWER)
+        assert second is not first
+        assert second.attributes["hw.name"] == "nvidia7"
+
+
+class Memo:
+    """Something that a way out keeps with a series; a Series itself takes no weak reference."""
+
+
+def kept(series: Series) -> "weakref.ref[Memo]":
+    """Keep a memo with a series, and give what tells whether it is still there."""
+    memo = series.memo[Memo] = Memo()
+    return weakref.ref(memo)
+
+
+@pytest.fixture
+def reader() -> InMemoryMetricReader:
+    return InMemoryMetricReader()
+
+
+@pytest.fixture
+def provider(reader: InMemoryMetricReader) -> Iterator[MeterProvider]:
+    stock = MeterProvider([reader], shutdown_on_exit=False)
+    yield stock
+    stock.shutdown()
+
+
+def exported(reader: InMemoryMetricReader) -> dict[str, Any]:
+    """Collect, and give each metric's data by name."""
+    data = reader.get_metrics_data()
+    return {
+        metric.name: metric
+        for resource in (data.resource_metrics if data else ())
+        for scope in resource.scope_metrics
+        for metric in scope.metrics
+    }
+
+
+def streams(metric: Any) -> dict[tuple[tuple[str, Any], ...], float]:
+    return {
+        tuple(sorted(dict(point.attributes or {}).items())): point.value
+        for point in metric.data.data_points
+        if isinstance(point, NumberDataPoint)
+    }
+
+
+class TestStockProvider:
+    """A library's user has a provider of the SDK; it must see the same values."""
+
+    def everything(self) -> Snapshot:
+        readings: list[Reading] = []
+        for device in (GPU, SLICE):
+            metrics = applicable(CATALOG, device)
+            heard = answers(planted(seeds(CATALOG, device)))
+            page = fold(Page(), Batch(device, 1, 0.0, heard), metrics, 15.0)
+            readings += page.readings.values()
+        return snapshot(*readings, owners={GPU.uuid: (POD,), SLICE.uuid: (POD, OTHER)})
+
+    def test_every_reading_is_exported_with_its_value_and_its_attributes(
+        self, provider: MeterProvider, reader: InMemoryMetricReader
+    ) -> None:
+        published = self.everything()
+        instruments = Instruments(
+            CATALOG, lambda: published, every={}, supplies=SUPPLIES, clock=float
+        )
+        instruments.register(provider.get_meter("otel-gpu"))
+        found = exported(reader)
+        expected: dict[str, dict[tuple[tuple[str, Any], ...], float]] = {}
+        for one in published.readings:
+            device = published.devices[one.device]
+            for point in one.points:
+                labels: dict[str, Any] = {"hw.id": device.uuid, "hw.name": device.name}
+                if device is SLICE:
+                    labels |= {
+                        "hw.parent": GPU.uuid,
+                        "nvidia.gpu.mig.profile": "1g.18gb",
+                        "nvidia.gpu.mig.gpu_instance": 1,
+                        "nvidia.gpu.mig.compute_instance": 0,
+                    }
+                elif one.metric.owner:
+                    labels |= dict(POD.attributes)
+                labels |= dict(one.metric.constant) | dict(point.attributes)
+                key = tuple(sorted(labels.items()))
+                expected.setdefault(one.metric.name, {})[key] = point.value
+        assert len(expected) > 20
+        for name, points in expected.items():
+            assert streams(found[name]) == points, name
+
+    def test_each_metric_is_the_instrument_that_its_record_says(
+        self, provider: MeterProvider, reader: InMemoryMetricReader
+    ) -> None:
+        published = self.everything()
+        instruments = Instruments(
+            CATALOG, lambda: published, every={}, supplies=SUPPLIES, clock=float
+        )
+        instruments.register(provider.get_meter("otel-gpu"))
+        kinds = {
+            Kind.GAUGE: (Gauge, None),
+            Kind.COUNTER: (Sum, True),
+            Kind.UPDOWNCOUNTER: (Sum, False),
+        }
+        found = exported(reader)
+        for metric in CATALOG:
+            if metric.name in found:
+                data = found[metric.name]
+                assert (data.unit, data.description) == (metric.unit, metric.brief)
+                monotonic = data.data.is_monotonic if isinstance(data.data, Sum) else None
+                assert (type(data.data), monotonic) == kinds[metric.kind], metric.name
+
+    def test_histograms_are_handed_to_the_agent_with_their_own_buckets(
+        self, provider: MeterProvider, reader: InMemoryMetricReader
+    ) -> None:
+        instruments = Instruments(CATALOG, snapshot, every={}, clock=float)
+        histograms = instruments.register(provider.get_meter("otel-gpu"))
+        assert set(histograms) == {m.name for m in CATALOG if m.kind is Kind.HISTOGRAM}
+        histograms["otel_gpu.sweep.duration"].record(0.004)
+        (point,) = exported(reader)["otel_gpu.sweep.duration"].data.data_points
+        (record,) = (m for m in CATALOG if m.name == "otel_gpu.sweep.duration")
+        assert isinstance(point, HistogramDataPoint)
+        assert tuple(point.explicit_bounds) == record.buckets
+        assert (point.count, point.sum) == (1, 0.004)
+
+    def test_series_of_a_gpu_that_is_lost_end_at_the_next_collection(
+        self, provider: MeterProvider, reader: InMemoryMetricReader
+    ) -> None:
+        time, machine = Time(), Machine(gpu(0), gpu(1))
+        for device in machine.devices:
+            machine.say(device.uuid, call("power").query, 5.0)
+        clock = Clock(time.monotonic, time.unix_ns)
+        plan = Plan(metrics=(POWER, UP), every={"hw.power": 1.0})
+        sampler = Sampler(driven(machine, time), plan, clock=clock)
+        instruments = Instruments(
+            plan.metrics,
+            lambda: sampler.snapshot,
+            every=plan.every,
+            supplies=SUPPLIES,
+            clock=time.monotonic,
+        )
+        instruments.register(provider.get_meter("otel-gpu"))
+
+        def on(name: str) -> dict[object, float]:
+            return {
+                dict(key)["hw.id"]: value for key, value in streams(exported(reader)[name]).items()
+            }
+
+        sampler.step()
+        assert on("hw.power") == {"GPU-0": 5.0, "GPU-1": 5.0}
+        assert on("otel_gpu.device.up") == {"GPU-0": 1, "GPU-1": 1}
+        machine.refuses["GPU-0"] = Code.GPU_IS_LOST
+        time.pass_by(1.0)
+        sampler.step()
+        assert on("hw.power") == {"GPU-1": 5.0}
+        assert on("otel_gpu.device.up") == {"GPU-0": 0, "GPU-1": 1}
+
+    def test_two_readers_ask_the_driver_once(self) -> None:
+        readers = [InMemoryMetricReader(), InMemoryMetricReader()]
+        stock = MeterProvider(readers, shutdown_on_exit=False)
+        time, machine = Time(), Machine(gpu())
+        machine.answers["GPU-0", call("power").query] = Answer(Code.SUCCESS, 5.0)
+        plan = Plan(metrics=(POWER,), every={"hw.power": 1.0})
+        sampler = Sampler(driven(machine, time), plan, clock=Clock(time.monotonic, time.unix_ns))
+        instruments = Instruments(
+            plan.metrics, lambda: sampler.snapshot, every=plan.every, clock=time.monotonic
+        )
+        instruments.register(stock.get_meter("otel-gpu"))
+        sampler.step()
+        for reader in readers:
+            assert list(streams(exported(reader)["hw.power"]).values()) == [5.0]
+        assert len(machine.asked) == 1
+        stock.shutdown()
+
+
+def test_every_metric_that_is_read_carries_its_owner_only_if_the_record_says_so() -> None:
+    published = TestStockProvider().everything()
+    instruments = Instruments(CATALOG, lambda: published, every={}, clock=float)
+    for metric in CATALOG:
+        if not isinstance(metric.read, Supplied):
+            on_gpu = [
+                dict(one.attributes or {})
+                for one in instruments.observe(metric)
+                if (one.attributes or {})["hw.id"] == GPU.uuid
+            ]
+            assert all(("k8s.pod.name" in labels) == metric.owner for labels in on_gpu), metric.name
