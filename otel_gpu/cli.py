@@ -28,7 +28,6 @@ from otel_gpu.table import table
 
 FAILED, USAGE, NO_GPU = 1, 2, 3
 FIRST_SWEEP_S = 40.0  # without persistence a GPU takes seconds to enumerate
-REPOSITORY = Path.cwd()
 
 app = typer.Typer(
     name="otel-gpu",
@@ -218,10 +217,11 @@ def render(
     ] = False,
 ) -> None:
     """Rewrite everything that is made from the catalog and the settings."""
+    from otel_gpu.doctor import markdown
     from otel_gpu.render import differing, outputs, rewrite
 
-    root_command = typer.main.get_command(app)
-    changed = (differing if only_check else rewrite)(REPOSITORY, outputs(root_command))
+    made = outputs(typer.main.get_command(app), markdown())
+    changed = (differing if only_check else rewrite)(Path.cwd(), made)
     for path in changed:
         print(f"{path} {'differs' if only_check else 'rewritten'}")
     if only_check and changed:

@@ -16,6 +16,7 @@ from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, renewed
 from otel_gpu.model import (
     Answer,
     BackendError,
+    Code,
     Device,
     Metric,
     Missing,
@@ -27,7 +28,10 @@ from otel_gpu.model import (
 )
 from otel_gpu.schedule import Schedule
 from otel_gpu.selection import Include, Mig, chosen
-from otel_gpu.sweep import Intervals, applicable, questions, shown
+from otel_gpu.sweep import OLDEST_S, Intervals, applicable, questions, shown
+
+PASSING = frozenset({Code.TIMEOUT, Code.UNKNOWN})
+"""Troubles of the worker: it hung or died, and a new one is up in a second or two."""
 
 LONGEST_WAIT_S = 1.0  # a stop, or a driver that came back, is noticed within it
 
@@ -146,7 +150,7 @@ class Sampler:
         due, missed = self._schedule.due(now_s)
         self.late += missed
         if system is None:
-            self._lose(self._devices, Reason.NOT_READY, "the driver is not open")
+            self._do_without_driver(now_s)
             due = ()
         elif self._driver.generation != self._generation:
             self._enumerate(system)
@@ -182,6 +186,16 @@ class Sampler:
             else:
                 self._lose([device], Reason.LOST, "the GPU is no longer enumerated")
 
+    def _stuck(self) -> set[str]:
+        return {uuid for _, uuid, _ in self._driver.hung}
+
+    def _do_without_driver(self, now_s: float) -> None:
+        """End all series, unless it is only the worker that is being replaced."""
+        trouble = self._driver.trouble
+        passing = trouble is None or trouble.code in PASSING
+        if not passing or now_s - self.swept_s > OLDEST_S:
+            self._lose(self._devices, Reason.NOT_READY, "the driver is not open")
+
     def _sweep(self, due: tuple[Metric, ...], now_s: float) -> None:
         turns = [self._turn(due, device, now_s) for device in self._devices]
         asked = [(turn.device.uuid, turn.queries) for turn in turns if turn.queries]
@@ -191,10 +205,11 @@ class Sampler:
             if answered is not None:
                 answers = dict(zip(queries, answered.answers, strict=True))
                 self._fold(Batch(device, answered.time_ns, answered.read_s, answers), metrics)
-            elif queries:
-                self._lose([device], Reason.TIMEOUT, "the GPU did not answer in time")
-            elif self._up[device.uuid]:  # what needs no question is known since the enumeration
+            elif device.uuid in self._stuck():
+                self._lose([device], Reason.TIMEOUT, "a call to it does not return")
+            elif not queries and self._up[device.uuid]:
                 self._fold(Batch(device, self._clock.unix_ns(), now_s, {}), metrics)
+            # Else it stood behind one that hangs: it is asked again before its readings are stale.
         if heard or not asked:
             self.swept_s = self._clock.monotonic()
         if asked:

@@ -81,7 +81,6 @@ class StaticSource:
             self._fail("invalid", f"{self._path}: {first_line(error)}")
 
     def _fail(self, reason: str, detail: str) -> None:
-        self._stamp = None
         self._health = Health(NAME, up=False, reason=reason, detail=detail)
 
 

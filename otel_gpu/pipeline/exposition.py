@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate
@@ -51,6 +51,35 @@ class _Block:
     lines: list[str] = field(default_factory=list)
 
 
+class _Page:
+    """The families of a page, each under its samples' name and, for OpenMetrics, its own."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[str, _Block] = {}
+
+    def clash(self, named: Family) -> Family | None:
+        """Give a family of another kind that has one of the names already."""
+        for name in (named.base, named.name):
+            block = self._blocks.get(name)
+            if block and block.family[:3] != named[:3]:
+                return block.family
+        return None
+
+    def block(self, named: Family, about: str) -> _Block:
+        """Give the family's block, which is made where there is none."""
+        block = self._blocks.get(named.name)
+        if block is None:
+            block = self._blocks[named.base] = self._blocks[named.name] = _Block(named, about)
+        return block
+
+    def text(self, form: Format) -> str:
+        """Write the page."""
+        head = _openmetrics_head if form is Format.OPENMETRICS else _text_head
+        blocks = [block for name, block in self._blocks.items() if name == block.family.name]
+        texts = [head(block) + "".join(block.lines) for block in blocks if block.lines]
+        return "".join(texts) + ("# EOF\n" if form is Format.OPENMETRICS else "")
+
+
 class Exposition:
     """Writes pages. `created` adds OpenMetrics' `_created`: when each counter began to count."""
 
@@ -66,20 +95,15 @@ class Exposition:
         only: Collection[str] = (),
     ) -> str:
         """Write a page. `target` becomes `target_info`; `only` are the names to write, if any."""
-        blocks: dict[str, _Block] = {}
+        page = _Page()
         if target is not None and _wanted(TARGET, only):
             line = f"target_info{label_text(target.attributes)} 1\n"
-            blocks["target_info"] = _Block(TARGET, "Target metadata", [line])
+            page.block(TARGET, "Target metadata").lines.append(line)
         for metric in _metrics(data):
-            self._add(metric, form, only, blocks)
-        end = "# EOF\n" if form is Format.OPENMETRICS else ""
-        head = _openmetrics_head if form is Format.OPENMETRICS else _text_head
-        parts = ((head(block), *block.lines) for block in blocks.values() if block.lines)
-        return "".join(text for part in parts for text in part) + end
+            self._add(metric, form, only, page)
+        return page.text(form)
 
-    def _add(
-        self, metric: Metric, form: Format, only: Collection[str], blocks: dict[str, _Block]
-    ) -> None:
+    def _add(self, metric: Metric, form: Format, only: Collection[str], page: _Page) -> None:
         """Append a metric's samples to its family."""
         kind = _kind(metric)
         if kind is None:
@@ -88,10 +112,10 @@ class Exposition:
         named = family(metric.name, metric.unit or "", kind)
         if not _wanted(named, only):
             return
-        block = blocks.setdefault(named.name, _Block(named, metric.description or ""))
-        if block.family.type != named.type:
-            self._complain(f"{metric.name}: {named.name} is a {block.family.type} already")
+        if other := page.clash(named):
+            self._complain(f"{metric.name}: {other.name} is a {other.type} already")
             return
+        block = page.block(named, metric.description or "")
         self._write(metric.data, named, form, block.lines)
 
     def _write(self, data: Any, named: Family, form: Format, lines: list[str]) -> None:
@@ -99,15 +123,14 @@ class Exposition:
             for point in data.data_points:
                 lines.extend(_histogram(named.name, point))
             return
+        samples = rows(data.data_points)
+        for _, series in samples:
+            if LABELS not in series.memo:
+                series.memo[LABELS] = label_text(series.attributes)
         name = named.name
-        for value, series in rows(data.data_points):
-            memo = series.memo
-            labels = memo.get(LABELS)
-            if labels is None:
-                labels = memo[LABELS] = label_text(series.attributes)
-            lines.append(f"{name}{labels} {value!r}\n")
-            if self._created and series.start_ns and form is Format.OPENMETRICS:
-                lines.extend(_created(named, labels, series.start_ns))
+        lines += [f"{name}{series.memo[LABELS]} {value!r}\n" for value, series in samples]
+        if self._created and form is Format.OPENMETRICS and named.type == "counter":
+            lines += [_created(named, series) for _, series in samples if series.start_ns]
 
     def _complain(self, text: str) -> None:
         """Say once that something cannot be written; the rest of the page is not affected."""
@@ -116,12 +139,12 @@ class Exposition:
             log.warning("not on the Prometheus page: %s", text)
 
 
-def rows(points: Any) -> Iterable[tuple[int | float, Series]]:
+def rows(points: Any) -> Sequence[tuple[int | float, Series]]:
     """Give the rows that points are made from, or make them where another provider collected."""
     ready = getattr(points, "rows", None)
     if ready is not None:
         return ready  # type: ignore[no-any-return]  # our own provider's Points, seen from outside
-    return ((point.value, Series(point.attributes or {})) for point in points)
+    return [(point.value, Series(point.attributes or {})) for point in points]
 
 
 def label_text(attributes: Mapping[str, Any] | None) -> str:
@@ -192,9 +215,8 @@ def _histogram(name: str, point: HistogramDataPoint) -> Iterable[str]:
     yield f"{name}_count{labels} {point.count}\n"
 
 
-def _created(named: Family, labels: str, start_ns: int) -> Iterable[str]:
-    if named.type == "counter":
-        yield f"{named.base}_created{labels} {start_ns / 1e9!r}\n"
+def _created(named: Family, series: Series) -> str:
+    return f"{named.base}_created{series.memo[LABELS]} {(series.start_ns or 0) / 1e9!r}\n"
 
 
 def _text_head(block: _Block) -> str:

@@ -136,7 +136,10 @@ def _gather(
                 dropped.append(value)
                 continue
             value = number
-        series = getattr(observation, "series", None) or _series(observation)
+        try:
+            series = observation.series  # type: ignore[union-attr]  # an Observation has none
+        except AttributeError:
+            series = _series(observation)
         key = series.resource
         if key is not last:  # observations of one GPU come in a row
             resource = find(key)

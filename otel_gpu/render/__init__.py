@@ -15,13 +15,18 @@ from otel_gpu.render import commands, options, reference
 Outputs = Mapping[str, str]  # text by path in the repository
 
 
-def outputs(command_line: Any) -> Outputs:
-    """Give the text of every made file; `command_line` is the click command of the CLI."""
+def outputs(command_line: Any, troubleshooting: str) -> Outputs:
+    """Give the text of every made file.
+
+    `command_line` is the click command of the CLI, `troubleshooting` what doctor says of its
+    findings.
+    """
     return {
         "config/agent.yaml": shipped_yaml(),
         "docs/metrics.md": reference.markdown(),
         "docs/configuration.md": options.markdown(),
         "docs/commands.md": commands.markdown(command_line),
+        "docs/troubleshooting.md": troubleshooting,
     }
 
 

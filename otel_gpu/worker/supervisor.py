@@ -24,7 +24,7 @@ from otel_gpu.model import BackendError, Code, Device, System
 from otel_gpu.usage import Usage, usage
 from otel_gpu.worker.channel import WaitEndedError
 from otel_gpu.worker.failures import WorkerFailed, WorkerHung
-from otel_gpu.worker.process import Worker
+from otel_gpu.worker.process import Worker, abandoned
 from otel_gpu.worker.suspects import Hang, Suspects
 from otel_gpu.worker.wire import Answered, Questions
 
@@ -91,6 +91,11 @@ class Supervisor:
     def generation(self) -> int:
         """Grows with each successful open: what is read once per enumeration is then read anew."""
         return self._generation
+
+    @property
+    def abandoned(self) -> tuple[int, ...]:
+        """Process ids of workers that would not end: they still hold the driver's device files."""
+        return abandoned()
 
     def usage(self) -> Usage | None:
         """Read what the present worker has cost so far; None while there is none."""
@@ -204,6 +209,10 @@ class Supervisor:
         worker, self._worker, self._system = self._worker, None, None
         if worker:
             worker.close()
+            if worker.pid in abandoned():
+                log.error(
+                    "worker %d does not end: the kernel holds it in a driver call", worker.pid
+                )
 
 
 def backoff_s(failures: int, longest_s: float) -> float:

@@ -43,9 +43,12 @@ def recording(tmp_path: Path) -> Path:
 def collectors(binaries: Binaries, tmp_path: Path) -> Iterator[tuple[Collector, Collector]]:
     for name in ("http", "grpc"):
         (tmp_path / name).mkdir()
+    page = {
+        "without_scope_info": True
+    }  # its exporter adds otel_scope_* labels, Prometheus does not
     with (
-        Collector(binaries, tmp_path / "http") as over_http,
-        Collector(binaries, tmp_path / "grpc") as over_grpc,
+        Collector(binaries, tmp_path / "http", page=page) as over_http,
+        Collector(binaries, tmp_path / "grpc", page=page) as over_grpc,
     ):
         yield over_http, over_grpc
 
@@ -139,6 +142,28 @@ def test_every_way_out_carries_the_same_series_with_the_same_values(
     assert len(batch_values(pushed[0])) == len(pulled)
     for way in (*shown, *stored):
         assert way == pulled
+
+
+def test_a_collector_that_scrapes_has_the_same_series(
+    binaries: Binaries, tmp_path: Path, recording: Path
+) -> None:
+    page = {"without_scope_info": True}
+    with (
+        Agent(tmp_path, backend=f"recorded:{recording}") as agent,
+        Collector(binaries, tmp_path, targets=[agent.target], page=page) as collector,
+    ):
+        pulled = page_values(get(agent.url))
+        collector.wait_for(lambda batches: any(map(scraped_power, batches)))
+        assert page_values(get(collector.prometheus_url)) == pulled
+
+
+def scraped_power(batch: JSON) -> bool:
+    return any(
+        metric["name"] == "hw_power_watts"
+        for resource in batch.get("resourceMetrics", [])
+        for scope in resource["scopeMetrics"]
+        for metric in scope["metrics"]
+    )
 
 
 def test_receive_is_not_transmit(tmp_path: Path, recording: Path) -> None:

@@ -146,7 +146,7 @@ def context(facts: Facts, entry: Entry) -> Iterator[str]:
     if entry is BY_MODE:
         groups = ", ".join(map(str, facts.process.gids))
         yield f"this process is user {facts.process.uid}, groups {groups}"
-        if mode := facts.module.params.get("DeviceFileMode"):
+        if (mode := facts.module.params.get("DeviceFileMode", "")).isdigit():
             yield f"the module makes them with mode {int(mode):04o} (NVreg_DeviceFileMode)"
     if entry is BY_POLICY:
         yield "SELinux is enforcing" if facts.process.selinux else "SELinux is not seen here"

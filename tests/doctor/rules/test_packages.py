@@ -39,7 +39,7 @@ def test_the_new_pynvml_distribution_does_no_harm() -> None:
 
 
 def test_a_module_from_elsewhere_is_a_fault() -> None:
-    assert of(Packages((OURS,), "/work/pynvml.py", HOME)) == ["GPU010"]
+    assert of(Packages((OURS,), "/here/pynvml.py", HOME)) == ["GPU010"]
 
 
 def test_metadata_without_the_module_is_a_fault() -> None:
