@@ -132,6 +132,7 @@ class Sampler:
         self._devices: tuple[Device, ...] = ()
         self._known: dict[str, Device] = {}
         self._up: dict[str, bool] = {}
+        self._heard_s: dict[str, float] = {}
         self._system = System()
         self._generation = 0
         self.late = 0
@@ -171,6 +172,7 @@ class Sampler:
         self._miss(gone, frozenset(device.uuid for device in system.devices))
         self._known |= here
         self._up |= dict.fromkeys(here, True)
+        self._heard_s = dict.fromkeys(here, self._clock.monotonic()) | self._heard_s
         self._ledger |= {uuid: renewed(self._ledger.get(uuid, Page())) for uuid in here}
 
     def _miss(self, gone: Sequence[Device], present: frozenset[str]) -> None:
@@ -179,7 +181,7 @@ class Sampler:
         stuck = {board(device) for device in hanging if device}
         for device in gone:
             if device.parent in present:
-                for kept in (self._known, self._up, self._ledger):
+                for kept in (self._known, self._up, self._heard_s, self._ledger):
                     kept.pop(device.uuid, None)
             elif board(device) in stuck:
                 self._lose([device], Reason.TIMEOUT, "left out, because a call to it hangs")
@@ -200,20 +202,27 @@ class Sampler:
         turns = [self._turn(due, device, now_s) for device in self._devices]
         asked = [(turn.device.uuid, turn.queries) for turn in turns if turn.queries]
         heard = {answered.uuid: answered for answered in self._driver.ask(asked)}
-        for device, metrics, queries in turns:
-            answered = heard.get(device.uuid)
-            if answered is not None:
-                answers = dict(zip(queries, answered.answers, strict=True))
-                self._fold(Batch(device, answered.time_ns, answered.read_s, answers), metrics)
-            elif device.uuid in self._stuck():
-                self._lose([device], Reason.TIMEOUT, "a call to it does not return")
-            elif not queries and self._up[device.uuid]:
-                self._fold(Batch(device, self._clock.unix_ns(), now_s, {}), metrics)
-            # Else it stood behind one that hangs: it is asked again before its readings are stale.
+        for turn in turns:
+            self._take(turn, heard.get(turn.device.uuid), now_s)
         if heard or not asked:
             self.swept_s = self._clock.monotonic()
         if asked:
             self._on_sweep(self._clock.monotonic() - now_s)
+
+    def _take(self, turn: Turn, answered: Answered | None, now_s: float) -> None:
+        device, metrics, queries = turn
+        if answered is not None:
+            answers = dict(zip(queries, answered.answers, strict=True))
+            self._heard_s[device.uuid] = answered.read_s
+            self._fold(Batch(device, answered.time_ns, answered.read_s, answers), metrics)
+        elif device.uuid in self._stuck():
+            self._lose([device], Reason.TIMEOUT, "a call to it does not return")
+        elif not queries:
+            if self._up[device.uuid]:  # what needs no question is known since the enumeration
+                self._fold(Batch(device, self._clock.unix_ns(), now_s, {}), metrics)
+        elif now_s - self._heard_s[device.uuid] > OLDEST_S:
+            self._lose([device], Reason.TIMEOUT, f"no answer for {OLDEST_S:g} s")
+        # Else it stood behind one that hangs: it is asked again before its readings are stale.
 
     def _turn(self, due: tuple[Metric, ...], device: Device, now_s: float) -> Turn:
         page = self._ledger[device.uuid]
