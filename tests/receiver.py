@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import shutil
+import ssl
+import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Condition, Thread
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]  # noqa: TID251 - this end speaks gRPC too; no types
+import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
     ExportMetricsServiceResponse,
@@ -79,10 +84,33 @@ def value(point: NumberDataPoint) -> int | float:
     return point.as_int if point.HasField("as_int") else point.as_double
 
 
-class HttpReceiver:
-    """POST /v1/metrics in protobuf, gzip or not."""
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate that is its own authority, in PEM files: for a server and its clients alike."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    certificate: Path
+    key: Path
+
+    @classmethod
+    def make(cls, folder: Path, name: str) -> Certificate:
+        """Make one for 127.0.0.1."""
+        made = cls(folder / f"{name}.pem", folder / f"{name}.key")
+        words = (
+            f"req -x509 -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -subj /CN={name}"
+        )
+        extension = "subjectAltName=IP:127.0.0.1"
+        files = ["-addext", extension, "-keyout", str(made.key), "-out", str(made.certificate)]
+        openssl = shutil.which("openssl")
+        if openssl is None:
+            pytest.skip("openssl, which makes the certificates, is not installed")
+        subprocess.run([openssl, *words.split(), *files], check=True, capture_output=True)
+        return made
+
+
+class HttpReceiver:
+    """POST /v1/metrics in protobuf, gzip or not; with a certificate, from its holders only."""
+
+    def __init__(self, receiver: Receiver, certificate: Certificate | None = None) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
@@ -104,6 +132,18 @@ class HttpReceiver:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if certificate:
+            tls = ssl.create_default_context(
+                ssl.Purpose.CLIENT_AUTH, cafile=certificate.certificate
+            )
+            tls.load_cert_chain(certificate.certificate, certificate.key)
+            tls.verify_mode = ssl.CERT_REQUIRED
+            self._server.socket = tls.wrap_socket(
+                self._server.socket,
+                server_side=True,
+                do_handshake_on_connect=False,  # but in the handler's thread, at its first read
+            )
+            self._server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that was refused
         receiver.http_port = self._server.server_port
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -117,7 +157,7 @@ class HttpReceiver:
 class GrpcReceiver:
     """opentelemetry.proto.collector.metrics.v1.MetricsService, without generated code."""
 
-    def __init__(self, receiver: Receiver) -> None:
+    def __init__(self, receiver: Receiver, certificate: Certificate | None = None) -> None:
         def export(body: bytes, context: Any) -> bytes:
             metadata = {entry.key: str(entry.value) for entry in context.invocation_metadata()}
             code = receiver.keep("grpc", metadata, body)
@@ -134,7 +174,12 @@ class GrpcReceiver:
                 ),
             )
         )
-        receiver.grpc_port = self._server.add_insecure_port("127.0.0.1:0")
+        if certificate:
+            pem, key = certificate.certificate.read_bytes(), certificate.key.read_bytes()
+            credentials = grpc.ssl_server_credentials([(key, pem)], pem, require_client_auth=True)
+            receiver.grpc_port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        else:
+            receiver.grpc_port = self._server.add_insecure_port("127.0.0.1:0")
         self._server.start()
 
     def close(self) -> None:

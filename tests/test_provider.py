@@ -6,6 +6,8 @@ import gc
 import json
 import logging
 import math
+import subprocess
+import sys
 import threading
 import time
 import weakref
@@ -42,6 +44,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from otel_gpu.model import NODE, Owner, ResourceKey, Series
 from otel_gpu.provider import MeterProvider, SeriesPoint
 from otel_gpu.provider.bounded import run_all
+from tests.receiver import GrpcReceiver, HttpReceiver, Receiver, points, value
+from tests.receiver import metrics as sent
 
 GPU0, GPU1 = ResourceKey("GPU-0"), ResourceKey("GPU-1")
 
@@ -614,6 +618,50 @@ def test_a_reader_that_comes_later_collects_is_flushed_and_shut_down(
         provider.remove_metric_reader(late)
     counter.add(4)
     assert values(collect(reader), "c") == [7]
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_the_official_periodic_reader_and_exporters_work_unchanged(protocol: str) -> None:
+    from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as Grpc
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as Http
+
+    receiver = Receiver()
+    server = HttpReceiver(receiver) if protocol == "http" else GrpcReceiver(receiver)
+    exporter: Http | Grpc = (
+        Http(f"http://127.0.0.1:{receiver.http_port}/v1/metrics")
+        if protocol == "http"
+        else Grpc(f"http://127.0.0.1:{receiver.grpc_port}")
+    )
+    periodic = PeriodicExportingMetricReader(exporter, export_interval_millis=100)
+    provider = MeterProvider([periodic], resources, shutdown_on_exit=False)
+    readings = [Reading(1.5, series(GPU0)), Reading(2, series(GPU1))]
+    provider.get_meter("m").create_observable_gauge("g", [observing(*readings)])
+
+    *_, request = receiver.wait(2)
+    provider.shutdown()
+    server.close()
+
+    assert {
+        resource["hw.id"]: [value(point) for point in points(metric)]
+        for resource, metric in sent(request)
+    } == {"GPU-0": [1.5], "GPU-1": [2]}
+
+
+def test_a_process_that_ends_flushes_its_readers() -> None:
+    script = """
+from opentelemetry.metrics import Observation
+from opentelemetry.sdk.metrics.export import ConsoleMetricExporter, PeriodicExportingMetricReader
+from otel_gpu.provider import MeterProvider
+
+provider = MeterProvider([PeriodicExportingMetricReader(ConsoleMetricExporter(), 3_600_000)])
+provider.get_meter("m").create_observable_gauge("g", [lambda _: [Observation(7)]])
+provider.get_meter("m").create_counter("c").add(1)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert '"value": 7' in ended.stdout
+    assert ended.stderr == ""
 
 
 def test_a_reader_is_registered_once(provider: MeterProvider, reader: InMemoryMetricReader) -> None:

@@ -43,14 +43,19 @@ class ExplainedExporter(MetricExporter):
         self._exporter = exporter
         self._transport = transport
         for name in LOGGERS:
-            logging.getLogger(name).addFilter(_overhear)  # a second time changes nothing
+            filters = logging.getLogger(name).filters
+            if _overhear not in filters:
+                filters.insert(0, _overhear)  # before gRPC's, which drops a reason said before
 
     def export(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any
     ) -> MetricExportResult:
         """Export, or raise ExportError."""
         with _overhearing() as said:
-            result = self._exporter.export(metrics_data, timeout_millis, **kwargs)
+            try:
+                result = self._exporter.export(metrics_data, timeout_millis, **kwargs)
+            except Exception as error:
+                raise self._transport() or error from error  # older exporters raise some failures
         failure = self._transport()
         if failure is None and result is not MetricExportResult.SUCCESS:
             failure = explained(said)

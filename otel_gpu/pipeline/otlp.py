@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +24,8 @@ from otel_gpu.pipeline import Context
 from otel_gpu.pipeline.cadence import PushReader
 from otel_gpu.pipeline.explained import ExplainedExporter
 from otel_gpu.pipeline.headers import read_headers
+
+log = logging.getLogger(__name__)
 
 METRICS_PATH = "/v1/metrics"
 
@@ -51,6 +54,11 @@ has taken into account already.
 
 def build(options: Otlp, context: Context) -> PushReader:
     """Make the reader that pushes to one endpoint. Raises ConfigError."""
+    if options.temporality == "delta":
+        log.warning(
+            "pipeline.otlp.temporality: delta is for what the agent itself records; "
+            "counters that it reads are sent as totals"
+        )
     return PushReader(
         exporter(options),
         interval_s=options.interval,

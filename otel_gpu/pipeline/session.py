@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import requests
 
+from otel_gpu.config.masks import MASK, masked_url
 from otel_gpu.pipeline.cadence import ExportError
+
+_QUERY = re.compile(r"(?<=\?)[^\s()]+")
+"""What may be a key, in a URL's path that an exception quotes."""
 
 
 class Session(requests.Session):
@@ -18,10 +23,12 @@ class Session(requests.Session):
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
         """Send, and remember what did not work."""
+        if isinstance(self.verify, str):  # or REQUESTS_CA_BUNDLE would win over tls.ca_file
+            kwargs["verify"] = self.verify
         try:
             response = super().send(request, **kwargs)
         except requests.RequestException as error:
-            self._failure = ExportError(type(error).__name__, str(error))
+            self._failure = ExportError(type(error).__name__, _QUERY.sub(MASK, str(error)))
             raise
         status = response.status_code
         accepted = 200 <= status < 300  # a redirect is none: a POST is not sent again
@@ -37,4 +44,4 @@ class Session(requests.Session):
 def _text(response: requests.Response) -> str:
     text = f"{response.status_code} {response.reason}"
     location = response.headers.get("location")
-    return f"{text}, to {location}" if location else text
+    return f"{text}, to {masked_url(location)}" if location else text

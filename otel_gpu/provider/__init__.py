@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from threading import Lock
+from typing import Any
 
 from opentelemetry import metrics
 from opentelemetry.metrics import CallbackOptions
@@ -39,6 +40,8 @@ log = logging.getLogger(__name__)
 class MeterProvider(metrics.MeterProvider):
     """Collects for any OpenTelemetry reader; `resources` makes the Resource of a key.
 
+    Without it there is one, that of the SDK's own detectors.
+
     A callback may yield `Observation`, which goes under the node's Resource, or objects with a
     `value` and a `series`, which go under the Resource of `series.resource`. Callbacks may be run
     for several readers at the same time. Observable counters are always cumulative; a reader's
@@ -51,12 +54,12 @@ class MeterProvider(metrics.MeterProvider):
     def __init__(
         self,
         readers: Sequence[MetricReader] = (),
-        resources: MakeResource = lambda _key: Resource.create(),
+        resources: MakeResource | None = None,
         *,
         one_resource: Collection[MetricReader] = (),
         shutdown_on_exit: bool = True,
     ) -> None:
-        self._resources = Resources(resources)
+        self._resources = Resources(resources or _one_for_all())
         self._synchronous = Synchronous()
         self._lock = Lock()
         self._meters: dict[InstrumentationScope, Meter] = {}
@@ -91,10 +94,10 @@ class MeterProvider(metrics.MeterProvider):
                 raise ValueError(f"{reader!r} is a reader of this provider already")
             self._readers += (reader,)
         self._synchronous.add_reader(reader)
-        # The two ways in which the SDK tells a reader whom to ask; it has no public ones.
-        reader._set_collect_callback(partial(self._collect, one_resource=one_resource))  # type: ignore[arg-type]  # noqa: SLF001
+        collect: Any = partial(self._collect, one_resource=one_resource)
+        reader._set_collect_callback(collect)  # noqa: SLF001 - how a reader learns whom to ask
         if hasattr(reader, "_set_meter_provider"):  # newer SDKs: for a reader's own metrics
-            reader._set_meter_provider(self)  # noqa: SLF001
+            reader._set_meter_provider(self)  # noqa: SLF001 - likewise
 
     def remove_metric_reader(self, reader: MetricReader, timeout_millis: float = 30_000) -> None:
         """Shut a reader down, which may flush it, and forget it. Raises ValueError if unknown."""
@@ -104,7 +107,7 @@ class MeterProvider(metrics.MeterProvider):
         with self._lock:
             self._readers = tuple(other for other in self._readers if other is not reader)
         self._synchronous.remove_reader(reader)
-        reader._set_collect_callback(None)  # noqa: SLF001 - as above
+        reader._set_collect_callback(None)  # noqa: SLF001 - as when it was added
 
     def forget_resources(self) -> None:
         """Make Resources anew at the next collection: what they are made from has changed."""
@@ -155,3 +158,8 @@ class MeterProvider(metrics.MeterProvider):
             for instrument in meter.observables:
                 for resource, rows in instrument.rows(options, find).values():
                     tree.add(resource, meter.scope, (instrument.metric(rows, time_ns),))
+
+
+def _one_for_all() -> MakeResource:
+    resource = Resource.create()  # now: its detectors start threads, which an exit cannot do
+    return lambda _key: resource

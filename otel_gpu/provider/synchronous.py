@@ -73,9 +73,10 @@ class Stock:
     """A stock provider with a single reader, which has the preferences of one of our readers."""
 
     def __init__(self, reader: MetricReader) -> None:
-        # What a reader prefers has no public name; both are what the stock provider itself asks.
-        self._reader = InMemoryMetricReader(preferred_temporality=reader._preferred_temporality)  # noqa: SLF001
-        self._reader._instrument_class_aggregation = reader._instrument_class_aggregation  # noqa: SLF001
+        temporality = reader._preferred_temporality  # noqa: SLF001 - preferences have no public name
+        aggregation = reader._instrument_class_aggregation  # noqa: SLF001 - likewise
+        self._reader = InMemoryMetricReader(preferred_temporality=temporality)
+        self._reader._instrument_class_aggregation = aggregation  # noqa: SLF001 - likewise
         nowhere = Resource.get_empty()  # the collection that asks hangs the points under its own
         self.provider = MeterProvider([self._reader], nowhere, shutdown_on_exit=False)
 

@@ -273,20 +273,3 @@ def test_a_shutdown_exports_once_more(push: Push) -> None:
     assert len(exporter.exported) == 1
     assert exporter.shut_down.is_set()
     assert not reader._thread.is_alive()
-
-
-def test_a_shutdown_does_not_wait_for_a_collector_that_does_not_answer(push: Push) -> None:
-    exporter = Exporter()
-
-    def hang() -> MetricExportResult:
-        exporter.shut_down.wait(PATIENCE_S)  # as the official exporters do between two attempts
-        return MetricExportResult.FAILURE
-
-    exporter.answer = hang
-    reader = push(exporter)
-
-    began_s = time.monotonic()
-    reader.shutdown()
-
-    assert time.monotonic() - began_s < 2.0
-    assert not reader._thread.is_alive()

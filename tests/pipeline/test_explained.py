@@ -1,10 +1,21 @@
-"""What the official gRPC exporter says in its log is understood, whichever version says it."""
+"""What the official exporters say in their logs is understood, and kept out of ours."""
 
 from __future__ import annotations
 
-import pytest
+import logging
+from typing import Any
 
-from otel_gpu.pipeline.explained import explained
+import pytest
+from opentelemetry.exporter.otlp.proto.grpc import exporter as grpc_exporter
+from opentelemetry.exporter.otlp.proto.http import metric_exporter as http_exporter
+from opentelemetry.sdk.metrics.export import (
+    ConsoleMetricExporter,
+    MetricExportResult,
+    MetricsData,
+)
+
+from otel_gpu.pipeline.cadence import ExportError
+from otel_gpu.pipeline.explained import LOGGERS, ExplainedExporter, explained
 
 TRANSIENT = "Transient error StatusCode.UNAVAILABLE encountered while exporting metrics to c:4317"
 
@@ -31,3 +42,30 @@ def test_the_kind_takes_few_values_and_the_text_names_the_cause(
 ) -> None:
     error = explained(said)
     assert (error.kind, str(error)) == (kind, text)
+
+
+def test_the_loggers_are_those_of_the_official_exporters() -> None:
+    assert set(LOGGERS) == {grpc_exporter.logger.name, http_exporter._logger.name}
+
+
+class Grumbling(ConsoleMetricExporter):
+    """Fails as an official exporter does: with words in its log, the same at each attempt."""
+
+    def export(self, *_: Any, **__: Any) -> MetricExportResult:
+        for _attempt in range(2):
+            grpc_exporter.logger.error("error code: %s", "StatusCode.UNAVAILABLE")
+        return MetricExportResult.FAILURE
+
+
+def test_a_reason_is_heard_at_each_failure_and_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    exporter = ExplainedExporter(Grumbling())
+    for _ in range(2):  # gRPC's own filter passes a text once in 20 seconds
+        with pytest.raises(ExportError, match="UNAVAILABLE") as told:
+            exporter.export(MetricsData([]))
+        assert told.value.kind == "UNAVAILABLE"
+    assert not caplog.records
+
+    logging.getLogger(LOGGERS[1]).error("of somebody else's exporter")
+    assert [record.getMessage() for record in caplog.records] == ["of somebody else's exporter"]

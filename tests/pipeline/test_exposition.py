@@ -255,15 +255,22 @@ def test_what_has_no_place_on_the_page_is_left_out_and_told_once(
     meter = provider.get_meter("m")
     meter.create_observable_gauge("a.total", observing(Observation(1)))
     meter.create_observable_counter("a", observing(Observation(2)))
+    meter.create_observable_counter("b", observing(Observation(3)))
+    meter.create_observable_gauge("b", observing(Observation(4)))
     meter.create_histogram("e").record(1)
     exposition = Exposition()
 
+    caplog.clear()
     for _ in range(2):
-        page = exposition.render(reader.get_metrics_data(), Format.TEXT)
+        page = exposition.render(reader.get_metrics_data(), Format.OPENMETRICS)
 
-    assert page == "# TYPE a_total gauge\na_total 1\n"
+    assert samples(families(page, Format.OPENMETRICS).values()) == {
+        ("a_total", labels()): 1,
+        ("b_total", labels()): 3,
+    }
     assert [record.getMessage() for record in caplog.records] == [
         "not on the Prometheus page: a: a_total is a gauge already",
+        "not on the Prometheus page: b: b_total is a counter already",
         "not on the Prometheus page: e: ExponentialHistogram has no text form",
     ]
 

@@ -21,7 +21,7 @@ from otel_gpu.pipeline.cadence import PushReader
 from otel_gpu.pipeline.explained import ExplainedExporter
 from otel_gpu.pipeline.otlp import build, exporter, metrics_url
 from tests.pipeline.box import POINTS, START_NS, Box
-from tests.receiver import GrpcReceiver, HttpReceiver, Receiver, metrics, points, value
+from tests.receiver import Certificate, GrpcReceiver, HttpReceiver, Receiver, metrics, points, value
 
 PROTOCOLS = ["http/protobuf", "grpc"]
 
@@ -156,6 +156,36 @@ def test_headers_file_and_compression_are_sent(
         assert receiver.paths == ["/v1/metrics"]
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_receiver_that_wants_certificates_is_given_ours_if_we_trust_its_own(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: str
+) -> None:
+    known, other = (Certificate.make(tmp_path, name) for name in ("known", "other"))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(other.certificate))  # ca_file wins
+    receiver = Receiver()
+    kind = GrpcReceiver if protocol == "grpc" else HttpReceiver
+    server = kind(receiver, known)
+    url = endpoint(receiver, protocol).replace("http:", "https:")
+    ours = {"cert_file": known.certificate, "key_file": known.key}
+
+    def flushed(**tls: Path) -> tuple[bool, PushReader]:
+        reader, _ = start(endpoint=url, protocol=protocol, timeout=1.0, tls=tls)
+        return reader.force_flush(), reader
+
+    assert flushed(ca_file=known.certificate, **ours)[0]
+    refused = [
+        flushed(ca_file=other.certificate, **ours),
+        flushed(**ours),
+        flushed(ca_file=known.certificate),
+    ]
+    server.close()
+
+    assert [done for done, _ in refused] == [False] * 3
+    assert len(receiver.requests) == 1
+    if protocol != "grpc":
+        assert set(refused[0][1].stats.failed) == {"SSLError"}
+
+
 def test_pushes_come_by_themselves(receiver: Receiver, start: Start) -> None:
     start(endpoint=endpoint(receiver, "http/protobuf"), interval=0.1)
 
@@ -170,7 +200,7 @@ def test_pushes_come_by_themselves(receiver: Receiver, start: Start) -> None:
 
 
 def test_delta_is_for_what_is_recorded_and_not_for_what_is_observed(
-    receiver: Receiver, start: Start
+    receiver: Receiver, start: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     reader, box = start(endpoint=endpoint(receiver, "http/protobuf"), temporality="delta")
     counts = []
@@ -181,6 +211,7 @@ def test_delta_is_for_what_is_recorded_and_not_for_what_is_observed(
         counts.append(histogram.histogram.data_points[0].count)
 
     assert counts == [5, 1]
+    assert "counters that it reads are sent as totals" in caplog.text
     energy = by_name(receiver, "hw.energy")[0].sum
     assert energy.aggregation_temporality == (
         AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
@@ -306,12 +337,15 @@ def test_a_certificate_file_that_cannot_be_read_is_named(
         exporter(options)
 
 
-def test_credentials_in_an_endpoint_do_not_show_in_the_log(
+def test_credentials_in_an_endpoint_show_neither_in_the_log_nor_in_the_status(
     start: Start, closed_port: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    reader, _ = start(endpoint=closed_port.replace("//", "//user:s3cret@"), timeout=0.3)
+    url = closed_port.replace("//", "//user:s3cret@") + "/?key=s3cret"
+    reader, _ = start(endpoint=url, timeout=0.3)
 
     assert not reader.force_flush()
 
     assert "otlp http://***@127.0.0.1" in caplog.text
-    assert "s3cret" not in caplog.text
+    assert "/v1/metrics?***" in reader.stats.last_error
+    assert reader.stats.failed == {"ConnectionError": POINTS}
+    assert "s3cret" not in caplog.text + reader.stats.last_error

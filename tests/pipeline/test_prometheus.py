@@ -60,12 +60,12 @@ class Agent:
     """What the context offers, and what the endpoint made of it."""
 
     def __init__(self, **options: Any) -> None:
-        self.healthy: str | None = None
-        self.ready: str | None = None
-        self.fresh: str | None = None
+        self.healthy: str | None
+        self.ready: str | None
+        self.fresh: str | None
+        self.snapshot: Snapshot
+        self.status: Callable[[], Mapping[str, Any]]
         self.recorded: list[tuple[str, float, Attributes]] = []
-        self.snapshot = Snapshot()
-        self.status: Callable[[], Mapping[str, Any]] = lambda: {"gpus": {"GPU-0": "ok"}}
         context = Context(
             version="1.2.3",
             snapshot=lambda: self.snapshot,
@@ -78,16 +78,33 @@ class Agent:
         )
         self.reader = build(Prometheus(**{"address": "127.0.0.1:0", **options}), context)
         self.box = Box([self.reader])
+        self.power = tuple(self.box.power)
+        self.begin()
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
         return ask(self.reader.port, path, method, **headers)
 
+    def begin(self) -> None:
+        """Be as if nothing had happened."""
+        self.healthy = self.ready = self.fresh = None
+        self.snapshot = Snapshot()
+        self.status = lambda: {"gpus": {"GPU-0": "ok"}}
+        self.recorded.clear()
+        self.box.power[:] = self.power
 
-@pytest.fixture
-def agent() -> Iterator[Agent]:
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Agent]:
     agent = Agent()
     yield agent
     agent.box.provider.shutdown(timeout_millis=2_000)
+
+
+@pytest.fixture
+def agent(served: Agent) -> Agent:
+    """Share one server: each takes a fifth of a second to stop."""
+    served.begin()
+    return served
 
 
 def families(answer: Answer) -> dict[str, Metric]:
@@ -160,10 +177,12 @@ def test_pull_and_push_give_the_same_values_of_one_reading(agent: Agent) -> None
         if one.type != "histogram" and one.name != "target_info"
         for sample in one.samples
     }
+    agent.box.provider.remove_metric_reader(push)
     server.close()
 
 
-def test_scrapes_at_the_same_time_share_a_collection(agent: Agent) -> None:
+def test_scrapes_at_the_same_time_share_a_collection() -> None:
+    agent = Agent()
     collections = []
     gate = threading.Event()
 
@@ -184,6 +203,7 @@ def test_scrapes_at_the_same_time_share_a_collection(agent: Agent) -> None:
         assert {answer.result().status for answer in answers} == {200}
     assert len(collections) == 1
     assert collections[0].startswith("otel-gpu-scrape")
+    agent.box.provider.shutdown()
 
 
 def test_more_scrapes_than_are_allowed_are_told_to_come_back() -> None:
@@ -349,4 +369,6 @@ def test_it_ends_in_time_with_clients_connected_and_says_nothing(
         assert time.monotonic() - began_s < 2
     with pytest.raises(ConnectionRefusedError):
         ask(port, "/metrics")
-    assert not [record for record in caplog.records if record.levelno >= logging.INFO]
+    talkers = ("uvicorn", "asyncio", "concurrent", "otel_gpu.pipeline.app")
+    said = [record for record in caplog.records if record.name.startswith(talkers)]
+    assert not [record for record in said if record.levelno >= logging.INFO]
