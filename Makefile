@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint types imports render check e2e clean
+.PHONY: help demo test test-oldest lint types imports render check e2e bench clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,7 +19,7 @@ demo: $(BIN)/otel-gpu ## run the agent here, on real GPUs or on the simulated bo
 	$(BIN)/otel-gpu demo
 
 test: $(BIN)/otel-gpu ## every test that needs nothing but Python and gcc
-	$(BIN)/python -m pytest -m "not e2e and not hardware" --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n auto -m "not e2e and not hardware" --cov --cov-report=term:skip-covered
 	@command -v go >/dev/null || echo "e2e was not run: it needs Go (make e2e)"
 
 test-oldest: ## the same with the oldest dependencies that pyproject.toml allows
@@ -44,6 +44,9 @@ check: lint types imports $(BIN)/otel-gpu ## all that CI checks besides the test
 e2e: $(BIN)/otel-gpu ## against a real Collector and a real Prometheus (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e --timeout 300
+
+bench: $(BIN)/otel-gpu ## what there is of it: series by family (GPU machines: see bench/)
+	$(BIN)/python -m bench.series
 
 clean: ## remove what was made here
 	rm -rf .venv* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist build

@@ -25,6 +25,8 @@ from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.census import matches, select
 from otel_gpu.config import Settings
 from otel_gpu.document import document
+from otel_gpu.events.export import Outlet
+from otel_gpu.events.watch import Watch, kernel_log
 from otel_gpu.instruments import Instruments, Shape, Supply
 from otel_gpu.model import NODE, Attributes, ConfigError, Point, Profile, Snapshot
 from otel_gpu.news import news
@@ -92,6 +94,15 @@ class Agent:
         )
         self._attributes = node(environ, settings.resource.attributes, __version__)
         self._resources = Resources(self._attributes, self.snapshot)
+        self.watch = Watch(
+            Outlet(
+                [part.otlp for part in settings.pipeline if part.otlp],
+                self._resources(NODE),
+                __version__,
+            ),
+            kernel_log(settings.events.kernel_log) if settings.events.xid else None,
+            xid=settings.events.xid,
+        )
         self.instruments = Instruments(
             planned.metrics,
             self.snapshot,
@@ -130,7 +141,10 @@ class Agent:
         self._stop.set()
         self.driver.interrupt()
         self._thread.join(1.0)
+        ending = threading.Thread(target=self.watch.close, args=(self.snapshot(),), daemon=True)
+        ending.start()  # both ways of pushing end at the same time
         self.provider.shutdown(timeout_millis=SHUTDOWN_S * 1000)
+        ending.join(SHUTDOWN_S)
         self.driver.close()
 
     def _parts(self) -> Iterable[tuple[str, MetricReader]]:
@@ -194,6 +208,7 @@ class Agent:
             generation = self.driver.generation
             try:
                 self.sampler.step()
+                self.watch.turn(self.sampler.told(), self.snapshot(), time.monotonic())
             except Exception:
                 # Nothing that the driver answers may end the loop; the next turn starts afresh.
                 log.exception("a sweep failed")
@@ -227,6 +242,8 @@ class Agent:
         """Say where each metric that the agent counts itself comes from."""
         return {
             "nvidia.gpu.allocation": allocation,
+            "nvidia.gpu.xid.errors": self.watch.errors,
+            "nvidia.gpu.xid.code.errors": self.watch.code_errors,
             "otel_gpu.nvml.up": pulse.nvml_up,
             "otel_gpu.nvml.hung": pulse.nvml_hung,
             "otel_gpu.device.up": pulse.device_up,

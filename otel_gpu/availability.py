@@ -16,7 +16,6 @@ ABSENT: dict[str, frozenset[Any]] = {
     "attribution.pod_labels": frozenset({()}),
     "budgets.processes_per_gpu": frozenset({20}),
     "budgets.series": frozenset({20_000}),
-    "events.kernel_log": frozenset({"auto", "off"}),
 }
 """Keys that have no effect yet, and the values by which nothing is asked of them."""
 

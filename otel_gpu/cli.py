@@ -337,3 +337,9 @@ def main() -> None:
             raise
         print(error, file=sys.stderr)
         sys.exit(USAGE if isinstance(error, ConfigError) else FAILED)
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        kind = type(error).__name__
+        print(f"otel-gpu: unexpected {kind}: {error}; --debug shows where", file=sys.stderr)
+        sys.exit(FAILED)

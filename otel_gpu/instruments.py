@@ -71,7 +71,8 @@ def identity(device: Device, shape: Shape) -> dict[str, AttributeValue]:
     if shape.identity == "full":
         full = {
             "hw.model": device.model,
-            "hw.serial_number": device.serial,
+            # The board's, and an instance's GPU says it: 15 labels a series are enough.
+            "hw.serial_number": "" if device.is_instance else device.serial,
             "hw.driver_version": device.driver_version,
         }
         attributes |= {key: value for key, value in full.items() if value}

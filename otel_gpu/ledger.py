@@ -7,13 +7,20 @@ each counter. Whoever replays the same answers gets the same numbers.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
-from otel_gpu.catalog.forms import Window, number, scaled
+from otel_gpu.catalog.forms import Window
+from otel_gpu.catalog.judging import LOST, Judging
+from otel_gpu.catalog.profiling import CALL as GPM
+from otel_gpu.catalog.profiling import highest, integral_of
 from otel_gpu.catalog.ranges import bounds, plausible
+from otel_gpu.catalog.shape import number, scaled
 from otel_gpu.model import (
     Answer,
     Attributes,
@@ -40,9 +47,9 @@ LASTING = frozenset(
 )
 """Refusals that stay: remembered, and tried again once an hour."""
 
-LOST = frozenset({Code.GPU_IS_LOST, Code.RESET_REQUIRED})
-
 RETRY_S = 3600.0
+KEPT_S = 55.0  # under the slow tier's minute, so that its own question is asked
+NEAR = 8  # a counter wraps from its last eighth to its first: more than a sweep brings
 ENOUGH = 0.9  # of a window must be covered by samples, or its peak is not known
 
 Sample = tuple[int, float]  # microseconds of Unix time, raw value
@@ -68,10 +75,14 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The last value of a counter, and where it began to count after a reset that was seen."""
+    """The last value of a counter as the driver gave it, where it began to count, its turns.
+
+    The start is known after a reset that was seen; each turn is a wrap that was seen.
+    """
 
     value: float
     start_ns: int | None = None
+    turns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +94,36 @@ class Trail:
 
 
 @dataclass(frozen=True, slots=True)
+class Sum:
+    """A GPM metric integrated: its integral, the end of its last span, what no span covered."""
+
+    total: float
+    end_s: float
+    uncovered_s: float
+    start_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer that serves for a while, so that its question is not asked at every sweep."""
+
+    answer: Answer
+    read_s: float
+
+    def serves(self, now_s: float) -> bool:
+        """Whether it need not be asked again yet."""
+        return now_s - self.read_s < KEPT_S
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """All that is remembered of one GPU: readings, gaps and counts by metric name."""
 
     served: frozenset[Query] = frozenset()
     refused: Mapping[Query, Refusal] = field(default_factory=dict)
     windows: Mapping[Query, Trail] = field(default_factory=dict)
+    sums: Mapping[Query, Sum] = field(default_factory=dict)
+    kept: Mapping[Query, Kept] = field(default_factory=dict)
     counts: Mapping[tuple[str, Attributes], Count] = field(default_factory=dict)
     readings: Mapping[str, Reading] = field(default_factory=dict)
     gaps: Mapping[str, tuple[Gap, ...]] = field(default_factory=dict)
@@ -99,9 +134,15 @@ Ledger = Mapping[str, Page]  # by UUID
 
 def fold(page: Page, batch: Batch, metrics: Sequence[Metric], window_s: float) -> Page:
     """Fold one GPU's answers in: new readings, new gaps, and what they teach about support."""
-    page = extend(learn(page, batch), batch, metrics, window_s)
-    heard = {query: Answer(refusal.code) for query, refusal in page.refused.items()}
+    page = keeping(learn(page, batch), batch, metrics)
+    page = integrated(extend(page, batch, metrics, window_s), batch)
+    heard = {query: one.answer for query, one in page.kept.items()}
+    heard.update((query, Answer(refusal.code)) for query, refusal in page.refused.items())
     heard.update(batch.answers)
+    heard.update(
+        (integral_of(query), Answer(0, (one.total, one.uncovered_s, one.start_ns)))
+        for query, one in page.sums.items()
+    )
     uuid = batch.device.uuid
     readings, gaps, counts = dict(page.readings), dict(page.gaps), dict(page.counts)
     for metric in metrics:
@@ -109,7 +150,7 @@ def fold(page: Page, batch: Batch, metrics: Sequence[Metric], window_s: float) -
         readings.pop(metric.name, None)
         gaps.pop(metric.name, None)
         if points and metric.kind is Kind.COUNTER:
-            points = [counted(counts, metric.name, point, batch.time_ns) for point in points]
+            points = [counted(counts, metric, point, batch.time_ns) for point in points]
         if points:
             readings[metric.name] = Reading(
                 metric, uuid, tuple(points), batch.time_ns, batch.read_s
@@ -147,6 +188,17 @@ def spread(uuid: str, query: Query) -> float:
     return 0.9 + 0.2 * crc32(f"{uuid} {query}".encode()) / 2**32
 
 
+def keeping(page: Page, batch: Batch, metrics: Sequence[Metric]) -> Page:
+    """Keep the answers to what is asked seldom."""
+    seldom = {one for m in metrics if isinstance(m.read, Judging) for one in m.read.seldom}
+    fresh = {
+        query: Kept(batch.answers[query], batch.read_s)
+        for query in seldom & batch.answers.keys()
+        if batch.answers[query].ok
+    }
+    return replace(page, kept={**page.kept, **fresh}) if fresh else page
+
+
 def extend(page: Page, batch: Batch, metrics: Sequence[Metric], window_s: float) -> Page:
     """Add new samples of the ring buffers to their windows, and let old ones go."""
     windowed = {metric.read.query for metric in metrics if isinstance(metric.read, Window)}
@@ -182,7 +234,46 @@ def slid(trail: Trail, ring: Sequence[Sample], now_s: float, window_s: float) ->
     gained_s = now_s if new else trail.gained_s
     held = trail.samples + new
     edge = held[-1][0] - (window_s - (now_s - gained_s)) * 1e6 if held else 0
-    return Trail(tuple(sample for sample in held if sample[0] > edge), gained_s)
+    return Trail(held[bisect_right(held, edge, key=itemgetter(0)) :], gained_s)
+
+
+def integrated(page: Page, batch: Batch) -> Page:
+    """Add the spans of the GPM metrics to their integrals."""
+    spans = {
+        query: span
+        for query, answer in batch.answers.items()
+        if query.call == GPM and answer.ok and (span := sound(query, answer.value))
+    }
+    if not spans:
+        return page
+    sums = {query: added(page.sums.get(query), span, batch) for query, span in spans.items()}
+    return replace(page, sums={**page.sums, **sums})
+
+
+def sound(query: Query, value: Any) -> tuple[float, float, float] | None:
+    """Read a GPM answer's mean, begin and end; None when it is no such thing, or cannot be."""
+    mean, begin_s, end_s = (number(value, (place,)) for place in range(3))
+    if mean is None or begin_s is None or end_s is None:
+        return None
+    possible = 0 <= mean <= highest(query) and begin_s < end_s
+    return (mean, begin_s, end_s) if possible else None
+
+
+def added(before: Sum | None, span: Sequence[float], batch: Batch) -> Sum:
+    """Add one span; the time since the last one's end is not covered, and not made up."""
+    mean, begin_s, end_s = span
+    area = mean * (end_s - begin_s)
+    if before is None:
+        start_ns = batch.time_ns - round((batch.read_s - begin_s) * 1e9)
+        return Sum(area, end_s, 0.0, start_ns)
+    if begin_s < before.end_s:  # a part of it was added before, and nobody knows how much
+        return before
+    return Sum(
+        total=before.total + area,
+        end_s=end_s,
+        uncovered_s=before.uncovered_s + (begin_s - before.end_s),
+        start_ns=before.start_ns,
+    )
 
 
 def decode(
@@ -208,7 +299,7 @@ def folded(
     if covered < ENOUGH:
         detail = f"{read.query}: samples cover {covered:.0%} of the last {window_s:g} s"
         return [], [Missing(Reason.COVERAGE, detail)]
-    value = (max if read.fold == "max" else min)(value for _, value in samples)
+    value = (max if read.fold == "max" else min)(map(itemgetter(1), samples))
     return [Point(scaled(value, read.scale))], []
 
 
@@ -230,16 +321,23 @@ def judged(
 
 
 def counted(
-    counts: dict[tuple[str, Attributes], Count], name: str, point: Point, time_ns: int
+    counts: dict[tuple[str, Attributes], Count], metric: Metric, point: Point, time_ns: int
 ) -> Point:
-    """Note a counter's value; one that went back began again between the last sweep and this."""
-    key = (name, point.attributes)
+    """Note a counter's value; one that went back wrapped, or began again since the last sweep."""
+    key = (metric.name, point.attributes)
     before = counts.get(key)
-    start_ns = before.start_ns if before else None
+    turns, start_ns = (before.turns, before.start_ns) if before else (0, point.start_ns)
     if before and point.value < before.value:
-        start_ns = time_ns
-    counts[key] = Count(point.value, start_ns)
-    return point._replace(start_ns=start_ns)
+        wrapped = is_wrap(before.value, point.value, metric.wraps)
+        turns, start_ns = (turns + 1, start_ns) if wrapped else (0, time_ns)
+    counts[key] = Count(point.value, start_ns, turns)
+    return point._replace(value=point.value + turns * metric.wraps, start_ns=start_ns)
+
+
+def is_wrap(before: float, now: float, wraps: int) -> bool:
+    """Whether a counter went from near its top to near 0; from anywhere else it was reset."""
+    near = wraps // NEAR
+    return wraps - near <= before < wraps and now < near
 
 
 def renewed(page: Page) -> Page:
@@ -249,7 +347,7 @@ def renewed(page: Page) -> Page:
         for name, reading in page.readings.items()
         if reading.metric.tier is not Tier.STATIC
     }
-    return replace(page, served=frozenset(), refused={}, readings=readings)
+    return replace(page, served=frozenset(), refused={}, kept={}, readings=readings)
 
 
 def is_lost(batch: Batch) -> bool:
@@ -264,6 +362,18 @@ def is_lost(batch: Batch) -> bool:
 
 
 def emptied(page: Page, device: Device, metrics: Sequence[Metric], missing: Missing) -> Page:
-    """End every series of a GPU that does not answer. What it counted before is kept."""
-    gaps = {metric.name: (Gap(metric.name, device.uuid, missing),) for metric in metrics}
-    return replace(page, windows={}, readings={}, gaps=gaps)
+    """End every series of a GPU that does not answer. What it counted before is kept.
+
+    Of a GPU that is lost, that is known: its verdicts are shown until it is back.
+    """
+    known = {
+        metric.name: Reading(metric, device.uuid, metric.read.lost, 0, math.inf)
+        for metric in metrics
+        if missing.reason is Reason.LOST and isinstance(metric.read, Judging)
+    }
+    gaps = {
+        metric.name: (Gap(metric.name, device.uuid, missing),)
+        for metric in metrics
+        if metric.name not in known
+    }
+    return replace(page, windows={}, kept={}, readings=known, gaps=gaps)

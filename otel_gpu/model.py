@@ -64,6 +64,7 @@ class Code(IntEnum):
     NO_DATA = 21
     ARGUMENT_VERSION_MISMATCH = 25
     NOT_READY = 27
+    PID_NAMESPACE = -1  # ours: in a PID namespace NVML's process lists are silently empty
     GPU_NOT_FOUND = 28
     UNKNOWN = 999
 
@@ -92,12 +93,12 @@ REASONS: Mapping[int, Reason] = {
     Code.RESET_REQUIRED: Reason.LOST,
     Code.UNKNOWN: Reason.LOST,
     Code.TIMEOUT: Reason.TIMEOUT,
+    Code.PID_NAMESPACE: Reason.PID_NAMESPACE,
 }
 """What a refusal means to a reader; a code that is not here is `not_ready` and asked again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(NamedTuple):
     """One question to NVML about one GPU: the function and its arguments after the handle.
 
     A field is `Query("nvmlDeviceGetFieldValues", (field_id, scope_id))`: one id, one scope. The
@@ -148,6 +149,13 @@ class Device:
     gpu_instance: int = -1
     compute_instance: int = -1
     fans: int = 0  # that NVML counts; a passive board has none
+    decoders: int = 0  # engines of the whole GPU; GPM answers 0.0 for those that are not there
+    encoders: int = 0
+    jpegs: int = 0
+    ofas: int = 0
+    nvlinks: int = 0
+    nvlink_version: int = 0  # nvml.h, nvmlNvlinkVersion_t: 6 is NVLink 4, 7 is NVLink 5
+    c2c: bool = False  # whether it is linked to its CPU chip to chip
 
     @property
     def name(self) -> str:
@@ -182,6 +190,28 @@ class System:
     library: str = ""  # the file that was loaded, or the backend's own name
     devices: tuple[Device, ...] = ()
     refused: tuple[Refused, ...] = ()
+    unheard: tuple[str, ...] = ()  # UUIDs of GPUs of whose Xids the driver does not tell
+
+
+class EventKind(StrEnum):
+    """What the driver tells of by itself."""
+
+    XID = "xid"
+    MIG = "mig"  # instances came or went
+
+
+class Event(NamedTuple):
+    """One thing that the driver told of a GPU (nvml.h, `nvmlEventData_t`), and when it was heard.
+
+    `data` is the code of an Xid. 0xFFFFFFFF as an instance means the whole GPU.
+    """
+
+    uuid: str
+    kind: str
+    data: int
+    gpu_instance: int
+    compute_instance: int
+    time_ns: int
 
 
 class Backend(Protocol):
@@ -199,6 +229,9 @@ class Backend(Protocol):
 
     def ask(self, uuid: str, queries: Sequence[Query]) -> list[Answer]:
         """Ask one GPU, in order; a refusal is an Answer with its code, never an exception."""
+
+    def events(self) -> list[Event]:
+        """Give what the driver told since the last call, without waiting for more."""
 
     def close(self) -> None:
         """Release every handle, so that no device file stays open. May be called at any time."""
@@ -280,6 +313,7 @@ class Metric:
     on_instance: bool = False
     typical: tuple[float, float] = (0.0, 1.0)
     buckets: tuple[float, ...] = ()
+    wraps: int = 0  # where the driver's count begins at 0 again without a reset, as 2**32
     dcgm: tuple[str, ...] = ()
     note: str = ""
 

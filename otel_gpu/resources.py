@@ -13,14 +13,13 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.semconv.schemas import Schemas
 
 from otel_gpu.model import NODE, AttributeValue, Device, ResourceKey, Snapshot
 
 NAMESPACE = uuid.UUID("4d63009a-8d0f-11ee-aad7-4c796ed8e320")  # semconv, service.instance.id
 MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 NODE_NAMES = ("K8S_NODE_NAME", "NODE_NAME")
-SCHEMA_URL = max(Schemas, key=lambda schema: tuple(map(int, schema.name[1:].split("_")))).value
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"  # whose names the catalog follows
 
 
 def node(

@@ -18,6 +18,8 @@ from otel_gpu.model import (
     BackendError,
     Code,
     Device,
+    Event,
+    EventKind,
     Metric,
     Missing,
     Query,
@@ -28,7 +30,7 @@ from otel_gpu.model import (
 )
 from otel_gpu.schedule import Schedule
 from otel_gpu.selection import Include, Mig, chosen
-from otel_gpu.sweep import OLDEST_S, Intervals, applicable, questions, shown
+from otel_gpu.sweep import OLDEST_S, Intervals, applicable, questions, shown, since
 
 PASSING = frozenset({Code.TIMEOUT, Code.UNKNOWN})
 """Troubles of the worker: it hung or died, and a new one is up in a second or two."""
@@ -70,6 +72,12 @@ class Driver(Protocol):
     @property
     def generation(self) -> int:
         """Grows with each enumeration."""
+
+    def events(self) -> Sequence[Event]:
+        """Take what the driver told by itself since the last call."""
+
+    def reopen(self) -> None:
+        """Enumerate anew at the next call of `system`."""
 
     def system(self, now: float) -> System | None:
         """Give the enumerated machine, opening the driver when it is time to."""
@@ -135,6 +143,7 @@ class Sampler:
         self._heard_s: dict[str, float] = {}
         self._system = System()
         self._generation = 0
+        self._told: list[Event] = []
         self.late = 0
         self.swept_s = self._clock.monotonic()
         self.snapshot = Snapshot(trouble="no sweep was made yet")
@@ -158,8 +167,21 @@ class Sampler:
             due = self._plan.metrics  # nothing waits for its slot to be read for the first time
         if due:
             self._sweep(due, now_s)
+        self._hear()
         self.snapshot = self._published()
         return self.snapshot
+
+    def _hear(self) -> None:
+        """Keep what the driver told for `told`; when instances came or went, enumerate anew."""
+        events = self._driver.events()
+        self._told += events
+        if any(event.kind == EventKind.MIG for event in events):
+            self._driver.reopen()
+
+    def told(self) -> list[Event]:
+        """Take what the driver told by itself since the last call."""
+        taken, self._told = self._told, []
+        return taken
 
     def _enumerate(self, system: System) -> None:
         """Take over a new enumeration; a GPU that was known and is gone keeps its identity."""
@@ -200,7 +222,7 @@ class Sampler:
 
     def _sweep(self, due: tuple[Metric, ...], now_s: float) -> None:
         turns = [self._turn(due, device, now_s) for device in self._devices]
-        asked = [(turn.device.uuid, turn.queries) for turn in turns if turn.queries]
+        asked = [(turn.device.uuid, self._worded(turn)) for turn in turns if turn.queries]
         heard = {answered.uuid: answered for answered in self._driver.ask(asked)}
         for turn in turns:
             self._take(turn, heard.get(turn.device.uuid), now_s)
@@ -208,6 +230,10 @@ class Sampler:
             self.swept_s = self._clock.monotonic()
         if asked:
             self._on_sweep(self._clock.monotonic() - now_s)
+
+    def _worded(self, turn: Turn) -> tuple[Query, ...]:
+        page = self._ledger[turn.device.uuid]
+        return tuple(since(query, page) for query in turn.queries)
 
     def _take(self, turn: Turn, answered: Answered | None, now_s: float) -> None:
         device, metrics, queries = turn

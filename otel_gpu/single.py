@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +21,15 @@ from otel_gpu.config import Settings
 from otel_gpu.document import document
 from otel_gpu.instruments import Instruments, Shape
 from otel_gpu.ledger import Page
-from otel_gpu.model import NODE, Device, Query, Snapshot
+from otel_gpu.model import NODE, Device, Query, Reason, Snapshot
 from otel_gpu.pipeline.exposition import Exposition, Format
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Sampler
 from otel_gpu.sweep import applicable, questions
 from otel_gpu.worker.supervisor import Supervisor
+
+APART_S = 0.2  # twice what a pair of GPM samples needs
 
 SUPPLIES = {
     "nvidia.gpu.allocation": allocation,
@@ -37,10 +40,20 @@ SUPPLIES = {
 
 
 def sweep(settings: Settings) -> Snapshot:
-    """Read every GPU once, through a worker of its own, which then goes away."""
+    """Read every GPU, through a worker of its own, which then goes away.
+
+    What is a mean between two reads (GPM) has none the first time; then everything is read again.
+    """
     driver = Supervisor(settings.backend)
+    planned = plan(settings)
+    planned = replace(planned, every=dict.fromkeys(planned.every, APART_S))
+    sampler = Sampler(driver, planned, sources=sources(settings))
     try:
-        return Sampler(driver, plan(settings), sources=sources(settings)).step()
+        snapshot = sampler.step()
+        if any(gap.missing.reason is Reason.NOT_READY for gap in snapshot.gaps):
+            time.sleep(APART_S)
+            snapshot = sampler.step()
+        return snapshot
     finally:
         driver.close()
 

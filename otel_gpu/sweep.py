@@ -35,8 +35,17 @@ def questions(
     return tuple(
         query
         for query in wanted
-        if query not in page.refused or page.refused[query].again_s <= now_s
+        if (query not in page.refused or page.refused[query].again_s <= now_s)
+        and (query not in page.kept or not page.kept[query].serves(now_s))
     )
+
+
+def since(query: Query, page: Page) -> Query:
+    """Ask a ring buffer only for what came after the samples that are held."""
+    trail = page.windows.get(query)
+    if trail is None or not trail.samples:
+        return query
+    return Query(query.call, (*query.args[:-1], trail.samples[-1][0]))
 
 
 def intervals(

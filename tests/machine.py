@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from otel_gpu.backends.direct import Direct
-from otel_gpu.model import Answer, BackendError, Code, Device, Query, System
+from otel_gpu.model import Answer, BackendError, Code, Device, Event, Query, System
 
 UNSUPPORTED = Answer(Code.NOT_SUPPORTED)
 
@@ -79,6 +79,9 @@ class Machine:
     def ask(self, uuid: str, queries: Sequence[Query]) -> list[Answer]:
         """Answer as the script says."""
         return [self._answer(uuid, query) for query in queries]
+
+    def events(self) -> list[Event]:
+        return []
 
     def close(self) -> None:
         """Hold nothing."""

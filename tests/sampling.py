@@ -7,6 +7,7 @@ from otel_gpu.catalog.reading import call, described
 from otel_gpu.model import (
     BackendError,
     Device,
+    Event,
     Kind,
     Metric,
     Point,
@@ -103,6 +104,12 @@ class Silent:
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
         self.quiet = False
+
+    def events(self) -> list[Event]:
+        return []
+
+    def reopen(self) -> None:
+        self._rig.driver.reopen()
 
     def system(self, now: float) -> System | None:
         return self._rig.driver.system(now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,9 @@ def test_a_wrong_word_exits_with_2(words: tuple[str, ...]) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(
+    version("typer") < "0.29", reason="typer words the help; made files are held to a newer one"
+)
 def test_made_files_are_what_the_catalog_and_the_settings_make() -> None:
     done = otel_gpu("render", "--check")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -172,3 +172,9 @@ class TestNode:
         good.write_text("0123\n", encoding="ascii")
         assert machine_id([gone, empty, broken, good]) == "0123"
         assert machine_id([gone, empty, broken]) == ""
+
+
+def test_the_schema_url_is_one_that_the_conventions_know() -> None:
+    schemas = pytest.importorskip("opentelemetry.semconv.schemas").Schemas
+    known = {schema.value for schema in schemas}
+    assert SCHEMA_URL in known or max(known) < SCHEMA_URL

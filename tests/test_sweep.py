@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from otel_gpu.catalog.reading import call, either, supplied
-from otel_gpu.ledger import Batch, Page, Refusal, fold
+from otel_gpu.ledger import Batch, Page, Refusal, Trail, fold
 from otel_gpu.model import Answer, Code, Kind, Metric, Query, Reason, Tier
-from otel_gpu.sweep import applicable, intervals, oldest, questions, shown
+from otel_gpu.sweep import applicable, intervals, oldest, questions, shown, since
 from tests.machine import gpu, instance
 
 GPU, SLICE = gpu(), instance(gpu())
@@ -48,6 +48,23 @@ class TestQuestions:
     def test_a_second_path_is_not_asked_once_the_first_serves(self) -> None:
         page = Page(served=frozenset({Query("instant"), Query("usage")}))
         assert questions([POWER], GPU, page, 0.0) == (Query("instant"),)
+
+
+class TestSince:
+    RING = Query("nvmlDeviceGetSamples", (0, 0))
+
+    def test_a_ring_of_which_nothing_is_held_is_asked_for_all(self) -> None:
+        assert since(self.RING, Page()) == self.RING
+        assert since(self.RING, Page(windows={self.RING: Trail()})) == self.RING
+
+    def test_a_ring_is_asked_for_what_came_after_the_newest_that_is_held(self) -> None:
+        trail = Trail(samples=((1_000_000, 5), (1_020_000, 7)), gained_s=1.0)
+        later = since(self.RING, Page(windows={self.RING: trail}))
+        assert later == Query("nvmlDeviceGetSamples", (0, 1_020_000))
+
+    def test_any_other_question_stays_as_it_is(self) -> None:
+        trail = Trail(samples=((1_000_000, 5),), gained_s=1.0)
+        assert since(Query("usage"), Page(windows={self.RING: trail})) == Query("usage")
 
 
 class TestIntervals:

@@ -118,6 +118,7 @@ def at(place: str) -> Iterator[None]:
 def plain(capture: Capture) -> dict[str, Any]:
     """Make the contents of a recording out of what it means."""
     facts = asdict(capture.system)
+    del facts["unheard"]  # a recording holds answers, not what is told unasked
     refused = [{**one, "code": int(one["code"])} for one in facts.pop("refused")]
     devices = [
         {"device": device, "answers": plain_told(capture.told.get(device["uuid"], {}))}

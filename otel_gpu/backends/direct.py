@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from otel_gpu.model import Answer, Backend, BackendError, Query, System
+from otel_gpu.model import Answer, Backend, BackendError, Event, Query, System
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,10 @@ class Direct:
             Answered(uuid, self._unix_ns(), self._monotonic(), self._backend.ask(uuid, queries))
             for uuid, queries in questions
         ]
+
+    def events(self) -> list[Event]:
+        """Take what the driver told since the last call."""
+        return [] if self._system is None else self._backend.events()
 
     def close(self) -> None:
         """Release the driver."""

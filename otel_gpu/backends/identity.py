@@ -25,8 +25,14 @@ ARCHITECTURES: Mapping[int, str] = {
 UNKNOWN_MINOR = -1
 MIG_NAME = " MIG "  # "NVIDIA H200 MIG 1g.18gb"
 
+WHOLE_GPU = "nvmlDeviceGetGpuInstanceProfileInfo"
+LINK_COUNT, LINK_VERSION = 91, 166  # nvml.h, NVML_FI_DEV_NVLINK_*
+
 Fact = Callable[[str], Any]
 """Gives what a function of NVML says of this GPU, or None where it refuses."""
+
+Field = Callable[[int], Any]
+"""Gives the value of a field of this GPU, or None where it is refused."""
 
 
 def gpu(uuid: str, index: int, fact: Fact) -> Device:
@@ -48,6 +54,22 @@ def gpu(uuid: str, index: int, fact: Fact) -> Device:
     )
 
 
+def equipped(device: Device, fact: Fact, field: Field) -> Device:
+    """Add what a GPU is equipped with, which bounds what GPM may be believed about."""
+    whole = fact(WHOLE_GPU) or {}
+    links = field(LINK_COUNT) or 0
+    return replace(
+        device,
+        decoders=whole.get("decoderCount", 0),
+        encoders=whole.get("encoderCount", 0),
+        jpegs=whole.get("jpegCount", 0),
+        ofas=whole.get("ofaCount", 0),
+        nvlinks=links,
+        nvlink_version=(field(LINK_VERSION) or 0) if links else 0,
+        c2c=bool((fact("nvmlDeviceGetC2cModeInfoV") or {}).get("isC2cEnabled")),
+    )
+
+
 def instance(parent: Device, uuid: str, fact: Fact) -> Device:
     """Describe a MIG instance: the facts of its GPU, and which part of it this is."""
     profile = (fact("nvmlDeviceGetName") or "").partition(MIG_NAME)[2]
@@ -58,7 +80,13 @@ def instance(parent: Device, uuid: str, fact: Fact) -> Device:
         mig_profile=profile,
         gpu_instance=number(fact("nvmlDeviceGetGpuInstanceId")),
         compute_instance=number(fact("nvmlDeviceGetComputeInstanceId")),
-        fans=0,  # they cool the whole board
+        fans=0,  # these are the whole board's
+        decoders=0,
+        encoders=0,
+        jpegs=0,
+        ofas=0,
+        nvlinks=0,
+        c2c=False,
     )
 
 

@@ -61,7 +61,9 @@ class Mask:
         if isinstance(value, list | tuple):
             return [self.value(element) for element in value]
         if isinstance(value, dict):
-            return {name: self._member(name, inner, value) for name, inner in value.items()}
+            return {
+                self.value(name): self._member(name, inner, value) for name, inner in value.items()
+            }
         return value
 
     def _member(self, name: str, value: Any, struct: Mapping[str, Any]) -> Any:

@@ -8,22 +8,37 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pynvml  # noqa: TID251 - this is that one file
 
-from otel_gpu.backends import identity
+from otel_gpu.backends import gpm, identity
 from otel_gpu.backends.field_ids import field_id
+from otel_gpu.backends.gpm import Gpm
+from otel_gpu.backends.listening import Listener
+from otel_gpu.backends.processes import host_pids, named
 from otel_gpu.backends.remedies import REMEDIES
-from otel_gpu.backends.values import field_answer, plain, union_answer
-from otel_gpu.model import Answer, BackendError, Code, Device, Query, Refused, System
+from otel_gpu.backends.values import field_answer, plain, union_member
+from otel_gpu.model import Answer, BackendError, Code, Device, Event, Query, Refused, System
 
 nvml: Any = pynvml  # nvidia-ml-py has no types
 
 LIBRARY = "libnvidia-ml.so.1"
 READS = "nvmlDeviceGet"
 FIELDS = "nvmlDeviceGetFieldValues"
+SAMPLES = "nvmlDeviceGetSamples"
+PEERS = "nvmlDeviceGetP2PStatus"  # asked of one GPU, it is about this one and each other
+PROCESSES = frozenset(
+    {
+        "nvmlDeviceGetComputeRunningProcesses",
+        "nvmlDeviceGetGraphicsRunningProcesses",
+        "nvmlDeviceGetMPSComputeRunningProcesses",
+        "nvmlDeviceGetProcessesUtilizationInfo",
+        "nvmlDeviceGetProcessUtilization",
+    }
+)
 MISMATCH = getattr(nvml, "NVMLLibraryMismatchError", nvml.NVMLError)  # not in older versions
 
 
@@ -38,6 +53,8 @@ class NvmlBackend:
     def __init__(self) -> None:
         self.on_call: Callable[[str, str], None] = lambda _uuid, _call: None
         self._handles: dict[str, Any] = {}
+        self._gpm = Gpm(GpmDriver(self._call))
+        self._listener = Listener(self._call)
         self._driver_version = ""
         self._started = False
 
@@ -52,6 +69,8 @@ class NvmlBackend:
         for index in range(self._count()):
             if str(index) not in exclude:
                 found += self._enumerate(index, exclude)
+        gpus = [one.uuid for one in found if isinstance(one, Device) and not one.is_instance]
+        unheard = self._listener.listen({uuid: self._handles[uuid] for uuid in gpus})
         return System(
             driver_version=self._driver_version,
             nvml_version=self._fact("", "nvmlSystemGetNVMLVersion") or "",
@@ -60,10 +79,11 @@ class NvmlBackend:
             library=library(),
             devices=tuple(one for one in found if isinstance(one, Device)),
             refused=tuple(one for one in found if isinstance(one, Refused)),
+            unheard=unheard,
         )
 
     def ask(self, uuid: str, queries: Sequence[Query]) -> list[Answer]:
-        """Ask one GPU; its fields (`nvmlDeviceGetFieldValues`) travel in one call.
+        """Ask one GPU; its fields travel in one call, and so do its GPM metrics.
 
         A UUID that was not enumerated is code 28 (GPU not found) for each query.
         """
@@ -71,12 +91,21 @@ class NvmlBackend:
         if handle is None:
             code = Code.GPU_NOT_FOUND if self._started else Code.UNINITIALIZED
             return [Answer(code)] * len(queries)
-        fields = self._fields(uuid, handle, [query for query in queries if query.call == FIELDS])
-        return [fields.get(query) or self._answer(uuid, handle, query) for query in queries]
+        batched = self._fields(uuid, handle, [query for query in queries if query.call == FIELDS])
+        if profiled := [query for query in queries if query.call == gpm.CALL]:
+            read = self._gpm.ask(uuid, handle, [query.args[0] for query in profiled])
+            batched |= {query: read[query.args[0]] for query in profiled}
+        return [batched.get(query) or self._answer(uuid, handle, query) for query in queries]
+
+    def events(self) -> list[Event]:
+        """Give the Xids and MIG changes that the driver told of since the last call."""
+        return self._listener.poll()
 
     def close(self) -> None:
         """Forget every handle and shut NVML down, so that no device file stays open."""
         self._handles.clear()
+        self._gpm.close()
+        self._listener.close()
         if self._started:
             self._started = False
             self._call("", "nvmlShutdown")
@@ -106,7 +135,9 @@ class NvmlBackend:
         if uuid.value in exclude:
             return []
         self._handles[uuid.value] = handle.value
-        gpu = identity.gpu(uuid.value, index, self._facts(uuid.value, handle.value))
+        facts = self._facts(uuid.value, handle.value)
+        ask = partial(self._field, uuid.value, handle.value)
+        gpu = identity.equipped(identity.gpu(uuid.value, index, facts), facts, ask)
         return [gpu, *self._instances(gpu, handle.value, exclude)]
 
     def _instances(self, gpu: Device, handle: Any, exclude: frozenset[str]) -> list[Device]:
@@ -139,8 +170,34 @@ class NvmlBackend:
     def _answer(self, uuid: str, handle: Any, query: Query) -> Answer:
         if not query.call.startswith(READS):
             return Answer(Code.FUNCTION_NOT_FOUND)
+        if query.call == PEERS:
+            return self._peers(uuid, handle, *query.args)
+        if query.call in PROCESSES and not host_pids():
+            return Answer(Code.PID_NAMESPACE)
         answer = self._call(uuid, query.call, handle, *query.args)
-        return Answer(answer.code, plain(answer.value))
+        if query.call == SAMPLES:  # hundreds of numbers, plain as they are
+            return answer
+        value = plain(answer.value)
+        if answer.ok and query.call in PROCESSES:
+            value = named(value)
+        return Answer(answer.code, value)
+
+    def _peers(self, uuid: str, handle: Any, capability: int) -> Answer:
+        """Ask what this GPU can do with each other one; those that refuse are left out."""
+        asked = {
+            other: self._call(uuid, PEERS, handle, peer, capability)
+            for other, peer in self._handles.items()
+            if other != uuid and not other.startswith("MIG-")
+        }
+        known = {other: answer.value for other, answer in asked.items() if answer.ok}
+        if known:
+            return Answer(Code.SUCCESS, known)
+        codes = [answer.code for answer in asked.values()] or [Code.NOT_SUPPORTED]
+        return Answer(codes[0])  # a GPU that is alone has answered nothing
+
+    def _field(self, uuid: str, handle: Any, number: int) -> Any:
+        (answer,) = self._fields(uuid, handle, [Query(FIELDS, (number, 0))]).values()
+        return answer.value
 
     def _facts(self, uuid: str, handle: Any) -> identity.Fact:
         return lambda name: self._fact(uuid, name, handle)
@@ -156,6 +213,48 @@ class NvmlBackend:
             return Answer(Code.FUNCTION_NOT_FOUND)
         self.on_call(uuid, name)
         return attempt(function, *arguments)
+
+
+class GpmDriver:
+    """The GPM functions of NVML, through the backend's own `call`."""
+
+    def __init__(self, call: Callable[..., Answer]) -> None:
+        self._call = call
+
+    def support(self, uuid: str, handle: Any) -> int:
+        """Give 0 where the GPU has GPM at all."""
+        asked = self._call(uuid, "nvmlGpmQueryDeviceSupport", handle)
+        if asked.ok and not asked.value.isSupportedDevice:
+            return Code.NOT_SUPPORTED
+        return asked.code
+
+    def take(self, uuid: str, handle: Any) -> Answer:
+        """Take a sample into memory of its own."""
+        room = self._call(uuid, "nvmlGpmSampleAlloc")
+        if not room.ok:
+            return room
+        taken = self._call(uuid, "nvmlGpmSampleGet", handle, room.value)
+        if not taken.ok:
+            self.free(room.value)
+        return taken
+
+    def between(self, uuid: str, first: Any, second: Any, ids: Sequence[int]) -> list[Answer]:
+        """Ask for several metrics at once; each entry has its own return code."""
+        request = nvml.c_nvmlGpmMetricsGet_t()
+        request.version = nvml.NVML_GPM_METRICS_GET_VERSION
+        request.numMetrics = len(ids)
+        request.sample1, request.sample2 = first, second
+        for entry, number in zip(request.metrics, ids, strict=False):
+            entry.metricId = number
+        got = self._call(uuid, gpm.CALL, request)
+        if not got.ok:
+            return [Answer(got.code)] * len(ids)
+        entries = (request.metrics[place] for place in range(len(ids)))
+        return [Answer(entry.nvmlReturn, entry.value) for entry in entries]
+
+    def free(self, sample: Any) -> None:
+        """Give the memory back; needs no GPU."""
+        self._call("", "nvmlGpmSampleFree", sample)
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Answer:
@@ -181,10 +280,10 @@ def memory_v2(handle: Any) -> Any:
 def samples(handle: Any, kind: int, since_us: int) -> list[list[Any]]:
     """`nvmlDeviceGetSamples`: [Unix microseconds, value] for each sample after `since_us`."""
     value_type, entries = nvml.nvmlDeviceGetSamples(handle, kind, since_us)
-    read = [union_answer(entry.sampleValue, value_type) for entry in entries]
-    if not all(answer.ok for answer in read):
+    member = union_member(value_type)
+    if not member:
         raise nvml.NVMLError(Code.ARGUMENT_VERSION_MISMATCH)
-    return [[entry.timeStamp, one.value] for entry, one in zip(entries, read, strict=True)]
+    return [[entry.timeStamp, getattr(entry.sampleValue, member)] for entry in entries]
 
 
 def gsp_firmware(handle: Any) -> bytes:
@@ -192,6 +291,25 @@ def gsp_firmware(handle: Any) -> bytes:
     text = ctypes.create_string_buffer(0x40)  # NVML_GSP_FIRMWARE_VERSION_BUF_SIZE
     nvml.nvmlDeviceGetGspFirmwareVersion(handle, text)
     return text.value
+
+
+def whole_gpu(handle: Any) -> Any:
+    """Describe the MIG profile that is the whole GPU: it says how many engines there are."""
+    return nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, nvml.NVML_GPU_INSTANCE_PROFILE_7_SLICE)
+
+
+def unrepairable(handle: Any) -> int:
+    """`nvmlDeviceGetUnrepairableMemoryFlag_v1`: 1 when memory is damaged beyond repair.
+
+    In nvml.h and on an H200 the flag is all that the struct holds. pynvml 13.615 looks for it
+    behind a version that is not there, and always gives 0.
+    """
+    flag = ctypes.c_uint()
+    name = "nvmlDeviceGetUnrepairableMemoryFlag_v1"
+    function = nvml._nvmlGetFunctionPointer(name)  # noqa: SLF001 - the only way past its wrapper
+    if code := function(handle, ctypes.byref(flag)):
+        raise nvml.NVMLError(code)
+    return flag.value
 
 
 def filled(name: str, *structs: str) -> Callable[[Any], Any]:
@@ -212,8 +330,10 @@ def filled(name: str, *structs: str) -> Callable[[Any], Any]:
 
 CALLS: Mapping[str, Callable[..., Any]] = {
     "nvmlDeviceGetMemoryInfo_v2": memory_v2,
-    "nvmlDeviceGetSamples": samples,
+    SAMPLES: samples,
     "nvmlDeviceGetGspFirmwareVersion": gsp_firmware,
+    "nvmlDeviceGetUnrepairableMemoryFlag_v1": unrepairable,
+    identity.WHOLE_GPU: whole_gpu,
     "nvmlDeviceGetGpuFabricInfoV": filled(
         "nvmlDeviceGetGpuFabricInfoV", "c_nvmlGpuFabricInfo_v3_t", "c_nvmlGpuFabricInfo_v2_t"
     ),

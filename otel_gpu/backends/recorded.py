@@ -12,7 +12,7 @@ from typing import Any
 
 from otel_gpu.backends.capture import Capture, Told, load, plain, write
 from otel_gpu.backends.masking import masked
-from otel_gpu.model import Answer, Backend, Code, Device, Query, System
+from otel_gpu.model import Answer, Backend, Code, Device, Event, Query, System
 
 __all__ = ["RecordedBackend", "record", "write"]
 
@@ -53,6 +53,10 @@ class RecordedBackend:
         if told is None:
             return [Answer(Code.GPU_NOT_FOUND)] * len(queries)
         return [self._answer(uuid, told, query) for query in queries]
+
+    def events(self) -> list[Event]:
+        """Give nothing: a recording holds answers, not what was told unasked."""
+        return []
 
     def close(self) -> None:
         """Forget the recording."""

@@ -8,21 +8,27 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
+from otel_gpu.backends import gpm
+from otel_gpu.backends.gpm import Gpm
 from otel_gpu.backends.remedies import REMEDIES
-from otel_gpu.backends.simulation import typical
+from otel_gpu.backends.simulation import links, typical
 from otel_gpu.backends.simulation.boxes import instance
 from otel_gpu.backends.simulation.chance import Chance
-from otel_gpu.backends.simulation.faulty import HANDLE, INIT, Faults, forever
+from otel_gpu.backends.simulation.faulty import HANDLE, INIT, Fault, Faults, forever
 from otel_gpu.backends.simulation.jobs import timetable
 from otel_gpu.backends.simulation.meter import TICK_S
 from otel_gpu.backends.simulation.physics import Gpu, Instance
-from otel_gpu.backends.simulation.replies import CALLS, TICK_US, Moment, reply
+from otel_gpu.backends.simulation.profiler import Profiler
+from otel_gpu.backends.simulation.replies import CALLS, TICK_US, reply
+from otel_gpu.backends.simulation.shapes import Moment
 from otel_gpu.backends.simulation.spec import Spec, parse
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.reading import FIELD
-from otel_gpu.model import Answer, BackendError, Code, Device, Metric, Query, Refused, System
+from otel_gpu.model import Answer, BackendError, Code, Device, Event, Metric, Query, Refused, System
 
 DRIFT_US = 10_000  # between the two clocks that is not a step of the wall clock
+BATCHED = frozenset({FIELD, gpm.CALL})  # whose questions travel in one call
+PEERS = "nvmlDeviceGetP2PStatus"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,9 @@ class SimulatedBackend:
 
     A spec is BOX and options with commas between: `h200x8,gpus=2,seed=7,load=0.6,fault=...`.
 
-    BOX is `h200x8` (also when nothing is said), `a100-mig` (two GPUs with MIG instances),
-    `rtx4090`, `t4` (on the old R525 driver) or `gb10` (unified memory).
+    BOX is `h200x8` (also when nothing is said), `b200x8` (NVLink 5), `a100-mig` (two GPUs with MIG
+    instances), `l4` (on the R570 driver), `rtx4090`, `t4` (on the old R525 driver) or `gb10`
+    (unified memory).
 
     - `gpus=N`: so many GPUs instead of the box's own number.
     - `seed=N`: other jobs and other noise; the GPUs keep their identities.
@@ -59,10 +66,11 @@ class SimulatedBackend:
     fault can be narrowed to a GPU and to a time: `hang:nvmlDeviceGetTemperatureV@GPU1@5s`. MIG
     instances share the faults of their GPU.
 
-    Power, energy, heat, clocks and memory follow one another as in `physics`; what is not modelled
-    there is answered inside the catalog's typical range; what nobody knows is not supported. The
-    same seed at the same monotonic time gives the same values, whoever asked whatever before: a
-    backend in a new process goes on where the old one was.
+    Power, energy, heat, clocks, memory, links and processes follow one another as in `physics`;
+    what is not modelled is answered inside the catalog's typical range; what nobody knows is not
+    supported. The same seed at the same monotonic time gives the same values, whoever asked
+    whatever before: a backend in a new process goes on where the old one was. Only a GPM metric is
+    about the time since it was last asked for, as the driver's is.
     """
 
     def __init__(
@@ -82,6 +90,7 @@ class SimulatedBackend:
         self._start_s = clock() if spec.start_s is None else spec.start_s
         self._gpus = [self._built(index) for index in range(spec.gpus)]
         self._parts: dict[str, Part] = {}
+        self._gpm = Gpm(Profiler(clock, self._typical_mean), clock)
         self._started = False
         self._seen: set[str] = set()
         self._offset_us = 0
@@ -122,31 +131,52 @@ class SimulatedBackend:
         )
 
     def ask(self, uuid: str, queries: Sequence[Query]) -> list[Answer]:
-        """Answer for one GPU or instance, all at one moment; fields travel in one call."""
+        """Answer for one GPU or instance, all at one moment.
+
+        Fields travel in one call, and so do GPM metrics.
+        """
         part = self._parts.get(uuid)
         if part is None:
             code = Code.GPU_NOT_FOUND if self._started else Code.UNINITIALIZED
             return [Answer(code)] * len(queries)
-        moment, now_s = self._moment(), self._now_s()
-        answers, batched = [], False
-        for query in queries:
-            travels = batched and query.call == FIELD
-            batched = batched or query.call == FIELD
-            if not travels:
-                self.on_call(uuid, query.call)
-            fault = self._faults.strike(query, part.gpu, now_s, travels=travels)
-            answers.append(Answer(fault.code) if fault else self._answer(part, query, moment))
-        return answers
+        moment = self._moment()
+        struck = self._struck(uuid, part, queries)
+        asked = [query for query in queries if query not in struck]
+        profiled = self._profiled(uuid, part, asked)
+        return [
+            Answer(struck[query].code)
+            if query in struck
+            else profiled.get(query) or self._answer(part, query, moment)
+            for query in queries
+        ]
+
+    def events(self) -> list[Event]:
+        """Give nothing: what a driver tells by itself is not simulated."""
+        return []
 
     def close(self) -> None:
         """Forget what is open; nothing answers until it is opened again."""
+        self._gpm.close()
         self._started, self._parts = False, {}
+
+    def _struck(self, uuid: str, part: Part, queries: Sequence[Query]) -> dict[Query, Fault]:
+        """Let every call take its time, and give the faults that refuse some."""
+        now_s, told, struck = self._now_s(), set[str](), {}
+        for query in queries:
+            travels = query.call in BATCHED & told
+            told.add(query.call)
+            if not travels:
+                self.on_call(uuid, query.call)
+            if fault := self._faults.strike(query, part.gpu, now_s, travels=travels):
+                struck[query] = fault
+        return struck
 
     def _built(self, index: int) -> Gpu:
         spec = self._spec
         chance = Chance(spec.box.name, spec.seed, index)
         phases = timetable(chance.part("jobs"), spec.load)
-        return Gpu(spec.box.board, phases, index, chance, spec.box.shares(index))
+        shares, alone = spec.box.shares(index), spec.gpus == 1
+        return Gpu(spec.box.board, phases, index, chance, shares, alone=alone)
 
     def _start(self) -> None:
         self.on_call("", INIT)
@@ -169,15 +199,34 @@ class SimulatedBackend:
                 self._parts[part.device.uuid] = part
         return None
 
+    def _profiled(self, uuid: str, part: Part, queries: Sequence[Query]) -> dict[Query, Answer]:
+        """Answer GPM metrics, with a sample of this moment."""
+        ids = {query: query.args[0] for query in queries if query.call == gpm.CALL}
+        read = self._gpm.ask(uuid, part.state, list(ids.values())) if ids else {}
+        return {query: read[number] for query, number in ids.items()}
+
     def _answer(self, part: Part, query: Query, moment: Moment) -> Answer:
+        if query.call == PEERS and isinstance(part.state, Gpu):
+            return links.peers(part.state, self._others(part), query.args)
         known = reply(part.state, query, moment)
-        if known is not None:
-            return known
+        return self._typical(part, query, moment.tick * TICK_S) if known is None else known
+
+    def _others(self, part: Part) -> list[str]:
+        """Give the UUIDs of the other GPUs that are open."""
+        others = (other.device for other in self._parts.values() if other.gpu != part.gpu)
+        return [device.uuid for device in others if not device.is_instance]
+
+    def _typical(self, part: Part, query: Query, running_s: float) -> Answer:
+        """Answer what nobody modelled from the records of the catalog that ask for it."""
+        elapsed = typical.Elapsed(running_s, self._gpus[part.gpu].loaded_s)
         places = self._index.get(query, ())
-        gpu = self._gpus[part.gpu]
-        elapsed = typical.Elapsed(moment.tick * TICK_S, gpu.loaded_s)
         value = typical.answer(places, part.device, part.chance, elapsed)
         return Answer(Code.NOT_SUPPORTED) if value is None else Answer(0, value)
+
+    def _typical_mean(self, uuid: str, number: int, end_s: float) -> Answer:
+        """Answer a GPM metric that nobody modelled: its records expect [mean, ...]."""
+        found = self._typical(self._parts[uuid], Query(gpm.CALL, (number,)), end_s)
+        return Answer(0, found.value[0]) if found.ok else Answer(Code.INVALID_ARGUMENT)
 
     def _now_s(self) -> float:
         """Give the seconds by which faults are timed."""

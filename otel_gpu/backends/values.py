@@ -98,7 +98,12 @@ def union_answer(value: Any, kind: int) -> Answer:
 
     A type that this pynvml does not know is code 25 (argument version mismatch).
     """
-    name = UNION_MEMBERS[kind] if kind < len(UNION_MEMBERS) else ""
+    name = union_member(kind)
     if not hasattr(value, name):
         return Answer(Code.ARGUMENT_VERSION_MISMATCH)
     return Answer(Code.SUCCESS, getattr(value, name))
+
+
+def union_member(kind: int) -> str:
+    """Name the member of an `nvmlValue_t` that a value type points to; "" when it is not known."""
+    return UNION_MEMBERS[kind] if kind < len(UNION_MEMBERS) else ""

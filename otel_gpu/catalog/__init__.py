@@ -5,7 +5,21 @@ Docs, simulation, configuration and the tests of each metric are made from these
 
 from __future__ import annotations
 
-from otel_gpu.catalog import agent, clocks, info, memory, pcie, power, thermal, utilization
+from otel_gpu.catalog import (
+    agent,
+    clocks,
+    errors,
+    events,
+    health,
+    info,
+    memory,
+    nvlink,
+    pcie,
+    power,
+    processes,
+    thermal,
+    utilization,
+)
 from otel_gpu.catalog.census import faults
 from otel_gpu.model import Metric
 
@@ -16,6 +30,11 @@ FAMILIES: dict[str, tuple[Metric, ...]] = {
     "thermal": thermal.METRICS,
     "clocks": clocks.METRICS,
     "pcie": pcie.METRICS,
+    "nvlink": nvlink.METRICS,
+    "errors": errors.METRICS,
+    "health": health.METRICS,
+    "events": events.METRICS,
+    "processes": processes.METRICS,
     "info": info.METRICS,
     "agent": agent.METRICS,
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from otel_gpu.catalog.profiling import CALL as GPM
+from otel_gpu.catalog.profiling import GRAPHICS, Uncovered
 from otel_gpu.catalog.reading import supplied
-from otel_gpu.model import Kind, Metric, Profile, Tier
+from otel_gpu.model import Kind, Metric, Profile, Query, Tier
 
 WORKER = "the process that holds the driver"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
@@ -84,6 +86,16 @@ SWEEP_LATE = Metric(
     brief="Sweeps that could not begin at their time because the one before was not done.",
     read=supplied("the sampler"),
     integer=True,
+    typical=(0, 0),
+)
+
+GPM_UNCOVERED_TIME = Metric(
+    name="otel_gpu.gpm.uncovered.time",
+    kind=Kind.COUNTER,
+    unit="s",
+    brief="Time between GPM's spans, which is in none of the counters that are made of them.",
+    read=Uncovered(Query(GPM, (GRAPHICS,))),
+    tier=Tier.FAST,
     typical=(0, 0),
 )
 
@@ -189,6 +201,7 @@ METRICS = (
     SWEEP_DURATION,
     SWEEP_AGE,
     SWEEP_LATE,
+    GPM_UNCOVERED_TIME,
     WORKER_RESTARTS,
     ATTRIBUTION_UP,
     EXPORTED_POINTS,

@@ -13,7 +13,6 @@ from otel_gpu.model import Kind, Metric, Profile
 NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+")
 UNIT = re.compile(r"1|By|By/s|Cel|Hz|J|W|rpm|s|\{[a-z_]+\}|\{[a-z_]+\}/s")
 SENTENCE = re.compile(r"(?:[^.]|\.(?=\S))+\.")  # a dot inside a word, as in `hw.id`, ends nothing
-SENTENCE = re.compile(r"(?:[^.]|\.(?=\S))+\.")  # a dot inside a word, as in `hw.id`, ends nothing
 NAMESPACES = ("hw.", "nvidia.gpu.", "otel_gpu.", "otel.sdk.", "process.")
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from otel_gpu.catalog.forms import Values, invalid, number
+from otel_gpu.catalog.forms import Values
 from otel_gpu.catalog.reading import asking, call, either, field, split
+from otel_gpu.catalog.shape import whole
 from otel_gpu.model import Device, Kind, Metric, Missing, Point, Profile, Query, Read, Reason, Tier
 
 MEGA = 1_000_000
@@ -42,11 +43,7 @@ def reasons(current: str, supported: str) -> Read:
     active, offered = Query(current), Query(supported)
 
     def points(_device: Device, values: Values) -> list[Point] | Missing:
-        now, known = number(values[active], ()), number(values[offered], ())
-        if not isinstance(now, int):
-            return invalid(active, values[active])
-        if not isinstance(known, int):
-            return invalid(offered, values[offered])
+        now, known = whole(values, active), whole(values, offered)
         return [
             Point(int(bool(now & bit)), (("nvidia.gpu.clock.reason", name),))
             for name, bit in REASONS.items()

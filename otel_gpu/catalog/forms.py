@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from otel_gpu.catalog.ranges import SENTINELS, TOO_LARGE
+from otel_gpu.catalog.shape import Misshapen, number, scaled
 from otel_gpu.model import (
     REASONS,
     Answer,
@@ -131,6 +131,9 @@ class Either(Form):
         return ", else ".join(read.source for read in self.paths)
 
 
+WHERE = " (where it means this)"
+
+
 @dataclass(frozen=True, slots=True)
 class Only(Form):
     """A path that is taken only where a test of the device holds; elsewhere `why` is the gap."""
@@ -157,7 +160,7 @@ class Only(Form):
 
     @property
     def source(self) -> str:
-        return f"{self.path.source} (where it means this)"
+        return f"{self.path.source.removesuffix(WHERE)}{WHERE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +191,24 @@ class Split(Form):
 
     @property
     def source(self) -> str:
-        return "; ".join(f"{label(read)}: {read.source}" for read in self.branches)
+        named = ((label(read), read.source) for read in self.branches)
+        return "; ".join(f"{name}: {source}" if name else source for name, source in named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Each(Form):
-    """One point for each of a device's like parts (fans), as many as were enumerated."""
+    """One point for each of a device's like parts (fans), as many as were enumerated.
+
+    The place of a part is the question's last argument; `numbered`, it is added to it instead.
+    """
 
     key: str
     prefix: str
     count: Callable[[Device], int]
     ask: Ask
     most: int
+    numbered: bool = False
+    profile: Profile | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -207,6 +216,9 @@ class Each(Form):
 
     def wanted(self, device: Device, served: Served) -> tuple[Query, ...]:
         return tuple(part.query for part in self._parts(device))
+
+    def at(self, profile: Profile) -> Each | None:
+        return self if self.profile is None or self.profile <= profile else None
 
     def read(self, device: Device, answers: Answers) -> Outcome:
         parts = self._parts(device)
@@ -218,7 +230,8 @@ class Each(Form):
         return tuple(self._part(place) for place in range(min(self.count(device), self.most)))
 
     def _part(self, place: int) -> Ask:
-        query = Query(self.ask.query.call, (*self.ask.query.args, place))
+        *args, last = self.ask.query.args if self.numbered else (*self.ask.query.args, 0)
+        query = Query(self.ask.query.call, (*args, last + place))
         return replace(self.ask, query=query, attributes=((self.key, f"{self.prefix}{place}"),))
 
     @property
@@ -230,7 +243,8 @@ class Each(Form):
 class Asking(Form):
     """A function of several answers, for shapes that the other forms cannot say.
 
-    It gives the points, or the one reason why there are none.
+    It gives the points, or the one reason why there are none. It raises Misshapen over an answer
+    that it cannot read.
     """
 
     asked: tuple[Query, ...]
@@ -247,7 +261,10 @@ class Asking(Form):
             if not answer.ok:
                 return [], [refusal(query, answer.code)]
             values[query] = answer.value
-        result = self.function(device, values)
+        try:
+            result = self.function(device, values)
+        except Misshapen as error:
+            return [], [invalid(error.query, values[error.query])]
         return ([], [result]) if isinstance(result, Missing) else (result, [])
 
     @property
@@ -317,11 +334,13 @@ class Supplied(Form):
 
 def label(read: Read) -> str:
     """Name a branch by the values of its attributes, and by the profile it needs of its own."""
+    if isinstance(read, Only):
+        return label(read.path)
     first = read.paths[0] if isinstance(read, Either) else read
-    if not isinstance(first, Ask):
-        return ""
-    name = "/".join(str(value) for _, value in first.attributes)
-    return f"{name} (profile {first.profile.name.lower()})" if first.profile else name
+    attributes: Attributes = getattr(first, "attributes", ())
+    profile: Profile | None = getattr(first, "profile", None)
+    name = "/".join(str(value) for _, value in attributes) or getattr(first, "prefix", "")
+    return f"{name} (profile {profile.name.lower()})" if name and profile else name
 
 
 def narrowed(reads: tuple[Read, ...], profile: Profile) -> tuple[Read, ...]:
@@ -333,25 +352,6 @@ def narrowed(reads: tuple[Read, ...], profile: Profile) -> tuple[Read, ...]:
 def united(groups: Iterable[tuple[Query, ...]]) -> tuple[Query, ...]:
     """Put the questions of several groups in one list, each once, in order."""
     return tuple(dict.fromkeys(query for group in groups for query in group))
-
-
-def number(value: Any, path: tuple[Step, ...]) -> int | float | None:
-    """Follow a path into an answer; None where it leads to no number, or to NVML's sentinels."""
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if -TOO_LARGE < value < TOO_LARGE and value not in SENTINELS else None
-
-
-def scaled(value: float, scale: float) -> int | float:
-    """Bring a raw value to base units. A scale under 1 divides, so that 57 % is 0.57 exactly."""
-    if scale == 1:
-        return value
-    return value * scale if scale > 1 else value / round(1 / scale)
 
 
 def invalid(query: Query, value: Any, attributes: Attributes = ()) -> Missing:

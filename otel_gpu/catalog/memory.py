@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import truediv
 
-from otel_gpu.catalog.forms import Values, invalid, number
+from otel_gpu.catalog.forms import Values, invalid
 from otel_gpu.catalog.reading import asking, call
+from otel_gpu.catalog.shape import number
 from otel_gpu.model import Device, Kind, Metric, Missing, Point, Profile, Query, Read, Reason, Tier
 
 INFO = Query("nvmlDeviceGetMemoryInfo_v2")

@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from otel_gpu.catalog.reading import call, field, split
+from otel_gpu.catalog.forms import Split
+from otel_gpu.catalog.profiling import MEBI, PCIE_RECEIVE, PCIE_TRANSMIT, gpm, integral
+from otel_gpu.catalog.reading import call, either, field, split
 from otel_gpu.model import Kind, Metric, Profile, Tier
 
 TRANSMIT, RECEIVE = 0, 1  # nvml.h, nvmlPcieUtilCounter_t
 KILO = 1000
+BITS_32 = 2**32
+
+IO = Metric(
+    name="hw.gpu.io",
+    kind=Kind.COUNTER,
+    unit="By",
+    brief="Bytes over PCIe, protocol included.",
+    read=Split(
+        (
+            integral(PCIE_TRANSMIT, scale=MEBI, attributes=(("network.io.direction", "transmit"),)),
+            integral(PCIE_RECEIVE, scale=MEBI, attributes=(("network.io.direction", "receive"),)),
+        )
+    ),
+    tier=Tier.FAST,
+    attributes=("network.io.direction",),
+    integer=True,
+    typical=(1e5, 2e10),
+    note="Begins at 0. The protocol adds 7 to 9 % to the payload; reading also sends requests.",
+)
 
 THROUGHPUT = Metric(
     name="nvidia.gpu.pcie.throughput",
@@ -16,16 +37,23 @@ THROUGHPUT = Metric(
     read=split(
         "network.io.direction",
         {
-            "transmit": call("nvmlDeviceGetPcieThroughput", TRANSMIT, scale=KILO),
-            "receive": call("nvmlDeviceGetPcieThroughput", RECEIVE, scale=KILO),
+            "transmit": either(
+                gpm(PCIE_TRANSMIT, scale=MEBI, profile=Profile.FULL),
+                call("nvmlDeviceGetPcieThroughput", TRANSMIT, scale=KILO, profile=Profile.OFF),
+            ),
+            "receive": either(
+                gpm(PCIE_RECEIVE, scale=MEBI, profile=Profile.FULL),
+                call("nvmlDeviceGetPcieThroughput", RECEIVE, scale=KILO, profile=Profile.OFF),
+            ),
         },
     ),
     tier=Tier.DEFAULT,
-    profile=Profile.OFF,
+    profile=Profile.FULL,
     attributes=("network.io.direction",),
     typical=(1e5, 2e10),
     dcgm=("DCGM_FI_PROF_PCIE_TX_BYTES", "DCGM_FI_PROF_PCIE_RX_BYTES"),
-    note="Off unless enabled by name: the driver measures for 20 ms a direction, and waits.",
+    note="Without GPM only when enabled by name: the driver then measures for 20 ms a direction, "
+    "and waits.",
 )
 
 LINK_GENERATION = Metric(
@@ -87,6 +115,7 @@ REPLAYS = Metric(
     tier=Tier.DEFAULT,
     integer=True,
     typical=(0, 0),
+    wraps=BITS_32,
     dcgm=("DCGM_FI_DEV_PCIE_REPLAY_COUNTER",),
 )
 
@@ -117,10 +146,12 @@ ERRORS = Metric(
     attributes=("error.type",),
     integer=True,
     typical=(0, 0),
+    wraps=BITS_32,
     dcgm=("DCGM_FI_DEV_PCIE_COUNT_CORRECTABLE_ERRORS",),
 )
 
 METRICS = (
+    IO,
     THROUGHPUT,
     LINK_GENERATION,
     LINK_WIDTH,

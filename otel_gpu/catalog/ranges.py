@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from otel_gpu.model import Metric
+from otel_gpu.model import Kind, Metric
 
 SENTINELS = frozenset({2**32 - 1, 2**64 - 1})  # NVML's 'not available', as the driver gives it
 TOO_LARGE = 2**63  # OTLP's integers end here, and so does every count that NVML means
@@ -21,8 +21,9 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "s": (0.0, 1e11),
     "rpm": (0.0, 1e5),
 }
-"""By UCUM unit, both ends included. A unit that is not here is a count: 0 to under TOO_LARGE."""
+"""By UCUM unit, both ends included. A unit that is not here is a count."""
 
+COUNT = (0, TOO_LARGE - 1)
 FAN_RATIO = (0.0, 2.0)  # a fan may be driven above its nominal full speed
 
 
@@ -30,7 +31,9 @@ def bounds(metric: Metric) -> tuple[float, float]:
     """Give the closed range of a metric's points, in the metric's unit."""
     if metric.name == "hw.fan.speed_ratio":
         return FAN_RATIO
-    return BOUNDS.get(metric.unit, (0, TOO_LARGE - 1))
+    if metric.kind is Kind.COUNTER and metric.unit == "By":
+        return COUNT  # NVLink passes any memory's size within the hour
+    return BOUNDS.get(metric.unit, COUNT)
 
 
 def plausible(value: float, limits: tuple[float, float]) -> bool:

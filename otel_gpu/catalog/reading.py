@@ -78,9 +78,26 @@ def split(key: str, branches: Mapping[AttributeValue, Read]) -> Split:
     return Split(tuple(labelled(branch, ((key, value),)) for value, branch in branches.items()))
 
 
-def each(key: str, prefix: str, count: Callable[[Device], int], ask: Ask, most: int = 8) -> Each:
-    """Give one point for each part; the part's place is the question's last argument."""
-    return Each(key=key, prefix=prefix, count=count, ask=ask, most=most)
+def each(
+    key: str,
+    prefix: str,
+    count: Callable[[Device], int],
+    ask: Ask,
+    most: int = 8,
+    *,
+    numbered: bool = False,
+    profile: Profile | None = None,
+) -> Each:
+    """Give one point for each part: fan0, fan1, ...; its place is the question's last argument."""
+    return Each(
+        key=key,
+        prefix=prefix,
+        count=count,
+        ask=ask,
+        most=most,
+        numbered=numbered,
+        profile=profile,
+    )
 
 
 def asking(

@@ -17,10 +17,10 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from otel_gpu.backends import open_backend
-from otel_gpu.model import Backend, BackendError, Code, ConfigError, Query
+from otel_gpu.model import Backend, BackendError, Code, ConfigError, Event, Query
 from otel_gpu.worker.frames import Unpacker, pack
 from otel_gpu.worker.page import CallPage
-from otel_gpu.worker.wire import plain_answers, plain_system
+from otel_gpu.worker.wire import plain_answers, plain_events, plain_system
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 CHUNK = 1 << 16
@@ -86,7 +86,7 @@ class Server:
             time_ns, read_s = time.time_ns(), time.monotonic()
             answers = self._ask(uuid, [Query(*query) for query in queries])
             self._send("answers", uuid, time_ns, read_s, answers)
-        self._send("done")
+        self._send("done", plain_events(self._events()))
 
     def close(self) -> None:
         """Release every handle; the process stays, and may be asked to open again."""
@@ -97,6 +97,9 @@ class Server:
         if self._backend is None:
             return [(int(Code.UNINITIALIZED), None)] * len(queries)
         return plain_answers(self._backend.ask(uuid, queries))
+
+    def _events(self) -> list[Event]:
+        return [] if self._backend is None else self._backend.events()
 
     def _release(self) -> None:
         if self._backend is not None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
-from otel_gpu.model import BackendError, System
+from otel_gpu.model import BackendError, Event, System
 from otel_gpu.worker.bootstrap import command, environment
 from otel_gpu.worker.channel import Channel, ClosedError, Pipes, WaitEndedError
 from otel_gpu.worker.failures import WorkerDied, WorkerHung
@@ -39,6 +39,7 @@ class Worker:
         self._page = page
         pipes = cast("Pipes", (process.stdin, process.stdout, process.stderr))
         self._channel = Channel(pipes, interrupted.is_set)
+        self.events: list[Event] = []  # heard with the answers, until somebody takes them
         self._polite = True  # False once it hung or died: then it is not asked to close
 
     @classmethod
@@ -90,10 +91,12 @@ class Worker:
         Raises WorkerHung or WorkerDied, which carry what was answered before, or WaitEndedError.
         """
         done: list[Answered] = []
+        message: Any
         with self._watched(done):
             self._channel.send(("ask", plain_questions(questions)), time.monotonic() + deadline_s)
             while (message := self._channel.receive(time.monotonic() + deadline_s))[0] != "done":
                 done.append(answered(message))
+        self.events += (Event(*event) for event in message[1])
         return done
 
     def close(self, timeout_s: float = 1.0) -> None:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from otel_gpu.model import BackendError, Code, Device, System
+from otel_gpu.model import BackendError, Code, Device, Event, System
 from otel_gpu.usage import Usage, usage
 from otel_gpu.worker.channel import WaitEndedError
 from otel_gpu.worker.failures import WorkerFailed, WorkerHung
@@ -62,6 +62,7 @@ class Supervisor:
         self._interrupted = threading.Event()
         self._worker: Worker | None = None
         self._system: System | None = None
+        self._events: list[Event] = []
         self._known: Mapping[str, Device] = {}
         self._excluded: frozenset[str] = frozenset()
         self._suspects = Suspects()
@@ -126,7 +127,14 @@ class Supervisor:
             return []
         self._failures = 0
         self._suspects.clear({one.uuid for one in answered} & self._known.keys())
+        self._events += self._worker.events
+        self._worker.events.clear()
         return answered
+
+    def events(self) -> list[Event]:
+        """Take what the driver told with the answers since the last call."""
+        taken, self._events = self._events, []
+        return taken
 
     def reopen(self) -> None:
         """Have the next `system` enumerate again: a GPU, a MIG instance or the driver changed."""

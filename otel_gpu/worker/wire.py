@@ -5,7 +5,8 @@ The agent says one of these, and the worker answers it before the next:
 - `("open", [UUID, ...])`, leaving those out: `("opened", system)`, or
   `("refused", code, text, remedy)` when there is no usable driver.
 - `("ask", [(UUID, [(call, args), ...]), ...])`: for each GPU, as soon as it is read,
-  `("answers", UUID, time_ns, read_s, [(code, value), ...])`; at the end `("done",)`.
+  `("answers", UUID, time_ns, read_s, [(code, value), ...])`; at the end
+  `("done", [event, ...])` with what the driver told meanwhile.
 - `("close",)`: `("closed",)`, with every handle released.
 
 Only exact built-in types travel: an enum's member or a named tuple becomes what it is made of.
@@ -17,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from otel_gpu.model import Answer, Device, Query, Refused, System
+from otel_gpu.model import Answer, Device, Event, Query, Refused, System
 
 Questions = Sequence[tuple[str, Sequence[Query]]]
 """What is to be asked: for each UUID its queries, in order."""
@@ -45,6 +46,11 @@ def plain_questions(questions: Questions) -> list[tuple[str, list[tuple[str, tup
 def plain_answers(answers: Sequence[Answer]) -> list[tuple[int, Any]]:
     """Make the last part of `("answers", ...)`."""
     return [(int(answer.code), answer.value) for answer in answers]
+
+
+def plain_events(events: Sequence[Event]) -> list[tuple[Any, ...]]:
+    """Make the last part of `("done", ...)`."""
+    return [tuple(event._replace(kind=str(event.kind))) for event in events]
 
 
 def answered(message: tuple[Any, ...]) -> Answered:

@@ -46,6 +46,35 @@ def test_facts_that_are_refused_stay_empty() -> None:
     assert identity.gpu("GPU-a", 0, lambda _name: None) == Device(uuid="GPU-a", index=0, minor=-1)
 
 
+PROFILE = {"decoderCount": 7, "encoderCount": 0, "jpegCount": 7, "ofaCount": 1, "sliceCount": 7}
+
+
+def test_a_gpu_is_equipped_with_what_its_largest_profile_its_links_and_its_chip_say() -> None:
+    facts = {identity.WHOLE_GPU: PROFILE, "nvmlDeviceGetC2cModeInfoV": {"isC2cEnabled": 1}}
+    device = identity.equipped(GPU, facts.get, {91: 18, 166: 6}.get)
+    assert (device.decoders, device.encoders, device.jpegs, device.ofas) == (7, 0, 7, 1)
+    assert (device.nvlinks, device.nvlink_version, device.c2c) == (18, 6, True)
+    assert device.model == GPU.model
+
+
+def test_what_a_gpu_does_not_tell_of_its_equipment_is_not_there() -> None:
+    assert identity.equipped(GPU, lambda _name: None, lambda _number: None) == GPU
+
+
+def test_without_links_their_version_is_not_asked() -> None:
+    asked: list[int] = []
+    identity.equipped(GPU, lambda _name: None, asked.append)
+    assert asked == [identity.LINK_COUNT]
+
+
+def test_an_instance_has_none_of_its_gpus_equipment() -> None:
+    facts = {identity.WHOLE_GPU: PROFILE, "nvmlDeviceGetC2cModeInfoV": {"isC2cEnabled": 1}}
+    whole = identity.equipped(GPU, facts.get, {91: 18, 166: 6}.get)
+    instance = identity.instance(whole, "MIG-a", lambda _name: None)
+    assert (instance.decoders, instance.encoders, instance.jpegs, instance.ofas) == (0, 0, 0, 0)
+    assert (instance.nvlinks, instance.c2c, instance.fans) == (0, False, 0)
+
+
 def test_an_instance_has_its_gpus_facts_and_its_own_place() -> None:
     facts = {
         "nvmlDeviceGetName": "NVIDIA H200 MIG 1c.3g.71gb",

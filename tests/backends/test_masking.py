@@ -39,6 +39,13 @@ def test_a_serial_number_is_replaced_where_it_is_asked_for_too() -> None:
     ]
 
 
+def test_what_is_told_of_each_peer_is_told_of_its_stand_in() -> None:
+    peers: dict[str, Any] = {"nvmlDeviceGetP2PStatus(0)": [[0, {B: 0, MIG: 5}]]}
+    data = {"devices": [{**device(A), "answers": peers}, device(B)], "refused": []}
+    (first, _) = masked(data)["devices"]
+    assert first["answers"] == {"nvmlDeviceGetP2PStatus(0)": [[0, {SECOND: 0, FIRST_MIG: 5}]]}
+
+
 def test_a_uuid_is_found_inside_other_text() -> None:
     assert Mask().value([f"MIG-{A}/1/0"]) == [f"MIG-{FIRST}/1/0"]
 

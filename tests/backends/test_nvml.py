@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from otel_gpu.backends.nvml import MISMATCH, NvmlBackend, attempt, nvml
+from otel_gpu.backends.processes import host_pids
 from otel_gpu.backends.remedies import REMEDIES
 from otel_gpu.model import Answer, BackendError, Code, Query, Refused
 from tests.backends.library import Gpu, Library, fills, gives, loaded, refuses, says, since_r570
@@ -64,6 +66,20 @@ class TestOpening:
         assert (device.pci_address, device.compute_capability) == ("0000:3b:00.0", "9.0")
         assert (device.architecture, device.firmware_version) == ("Hopper", "580.159.04")
         assert (device.serial, device.part_number, device.bios_version) == ("", "", "")
+
+    @since_r570
+    def test_counts_what_each_gpu_is_equipped_with(self) -> None:
+        equipped = a_gpu(
+            FieldValues=fields(f91=18, f166=7),
+            GpuInstanceProfileInfoV=fills(decoderCount=7, encoderCount=2, jpegCount=5, ofaCount=1),
+            C2cModeInfoV=fills(isC2cEnabled=1),
+        )
+        with loaded(Library(equipped, a_gpu("GPU-b", FieldValues=fields(f166=7)))):
+            first, second = NvmlBackend().open().devices
+        assert (first.decoders, first.encoders, first.jpegs, first.ofas) == (7, 2, 5, 1)
+        assert (first.nvlinks, first.nvlink_version, first.c2c) == (18, 7, True)
+        assert (second.decoders, second.encoders, second.jpegs, second.ofas) == (0, 0, 0, 0)
+        assert (second.nvlinks, second.nvlink_version, second.c2c) == (0, 0, False)
 
     def test_works_on_a_machine_that_has_a_driver_and_no_gpu(self) -> None:
         with loaded(Library()) as library:
@@ -250,6 +266,39 @@ class TestAsking:
         query = Query("nvmlDeviceGetProcessUtilization", (0,))
         assert ask(a_gpu(ProcessUtilization=refuses(0)), query) == [Answer(Code.NOT_FOUND)]
 
+    def test_of_processes_names_them_unless_the_lists_are_empty_here(self) -> None:
+        def one(count: Any, entries: Any) -> int:
+            count._obj.value = 1
+            if entries is None:
+                return 7  # insufficient size: there is one
+            entries[0].pid, entries[0].usedGpuMemory = os.getpid(), 4096
+            return 0
+
+        query = Query("nvmlDeviceGetComputeRunningProcesses")
+        (answer,) = ask(a_gpu(ComputeRunningProcesses_v3=one), query)
+        if not host_pids():
+            assert answer == Answer(Code.PID_NAMESPACE)
+            pytest.skip("this machine is a PID namespace of its own")
+        (process,) = answer.value
+        assert (process["pid"], process["usedGpuMemory"]) == (os.getpid(), 4096)
+        assert process["name"].startswith("python")
+
+    def test_of_peers_gives_the_status_of_each_other_gpu_that_says_one(self) -> None:
+        def status(_peer: Any, capability: Any, pointer: Any) -> int:
+            pointer._obj.value = 40 + capability
+            return 0
+
+        query = Query("nvmlDeviceGetP2PStatus", (2,))
+        told = a_gpu("GPU-a", P2PStatus=status)
+        mute = a_gpu("GPU-b", P2PStatus=refuses(999))
+        with loaded(Library(told, mute, Gpu("GPU-c", slots=[Gpu("MIG-c")]))):
+            backend = NvmlBackend()
+            backend.open()
+            (answer,) = backend.ask("GPU-a", [query])
+            assert answer == Answer(0, {"GPU-b": 42, "GPU-c": 42})
+            assert backend.ask("GPU-b", [query]) == [Answer(999)]
+        assert ask(told, query) == [Answer(Code.NOT_SUPPORTED)], "alone, it has answered nothing"
+
     def test_in_a_form_that_this_pynvml_does_not_know_is_an_answer_too(self) -> None:
         wrong = Query("nvmlDeviceGetPowerUsage", (1, 2))
         assert ask(a_gpu(PowerUsage=gives(5)), wrong, POWER) == [
@@ -276,6 +325,7 @@ class TestFields:
         with loaded(Library(gpu)) as library:
             backend = NvmlBackend()
             backend.open()
+            library.calls.clear()  # opening asked for fields too
             got = backend.ask("GPU-a", [field(186), POWER, field(99), field(83, 2), field(186)])
         assert got == [Answer(0, 700), Answer(0, 1), Answer(3), Answer(0, 7), Answer(0, 700)]
         assert library.calls.count("nvmlDeviceGetFieldValues") == 1
@@ -302,6 +352,7 @@ class TestFields:
         with loaded(Library(a_gpu(FieldValues=fields()), driver_version="570.1")) as library:
             backend = NvmlBackend()
             backend.open()
+            library.calls.clear()
             backend.ask("GPU-a", [field(SW_THERM)])
         assert "nvmlDeviceGetFieldValues" not in library.calls
 

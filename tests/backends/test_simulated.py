@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 import otel_gpu
 from otel_gpu.backends import open_backend
+from otel_gpu.backends.gpm import CALL as GPM
 from otel_gpu.backends.simulated import SimulatedBackend
 from otel_gpu.backends.simulation.boxes import BOXES
 from otel_gpu.catalog import FAMILIES
@@ -44,6 +46,7 @@ from tests.backends.box import (
     gpu_uuid,
     one,
     opened,
+    readable,
     simulated,
     sweep,
     value,
@@ -86,7 +89,15 @@ def test_how_often_it_is_asked_changes_nothing(pauses: list[float]) -> None:
     for pause in pauses:
         clock.now += pause
         sweep(watched, device)
-    assert sweep(watched, device) == sweep(left_alone, device)
+    clock.now += 1
+    steady = [metric for metric in readable(device) if not profiled(metric)]
+    assert len(steady) > 50
+    assert sweep(watched, device, steady) == sweep(left_alone, device, steady)
+
+
+def profiled(metric: Metric) -> bool:
+    """Whether it is about the time since it was last asked for."""
+    return any(query.call == GPM for query in metric.read.queries)
 
 
 def test_no_sample_comes_twice_when_the_two_clocks_are_read_unevenly() -> None:
@@ -266,6 +277,12 @@ def test_moments_can_be_counted_from_before_the_process() -> None:
     clock = FakeClock(1000)
     assert opened("gpus=1,fault=lost:GPU0@20s", clock)._parts
     assert not opened("gpus=1,start=980,fault=lost:GPU0@20s", clock)._parts
+
+
+def test_its_documentation_names_every_box_and_no_other() -> None:
+    said = str(SimulatedBackend.__doc__)
+    listed = said[said.index("BOX is") : said.index("- `gpus=N`")]
+    assert set(re.findall(r"`([^`]+)`", listed)) == BOXES.keys()
 
 
 def test_a_bad_spec_is_a_configuration_error() -> None:

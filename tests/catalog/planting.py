@@ -11,6 +11,8 @@ from itertools import count
 from typing import Any
 
 from otel_gpu.catalog.forms import Ask, Each, Either, Only, Split, Step
+from otel_gpu.catalog.links import ByGeneration
+from otel_gpu.catalog.profiling import CALL as GPM
 from otel_gpu.catalog.ranges import bounds
 from otel_gpu.model import Answer, Attributes, Code, Device, Metric, Query, Read
 
@@ -52,6 +54,8 @@ def asks(read: Read, device: Device) -> Iterator[Ask]:
             yield replace(read.ask, query=query, attributes=attributes)
     elif isinstance(read, Only):
         yield from asks(read.path, device) if read.test(device) else ()
+    elif isinstance(read, ByGeneration):
+        yield from asks(read.newer if read.is_newer(device) else read.older, device)
     else:
         for branch in branches(read):
             yield from asks(branch, device)
@@ -65,12 +69,17 @@ def branches(read: Read) -> tuple[Read, ...]:
 
 
 def planted(found: Sequence[Seed]) -> dict[Place, int]:
-    """Give each place an odd number of its own, small enough for all who read it."""
+    """Give each place an odd number of its own, small enough for all who read it.
+
+    What may only be 0 or 1 is 1, which is not its own.
+    """
     most: dict[Place, int] = {}
     for seed in found:
         most[seed.place] = min(seed.most, most.get(seed.place, seed.most))
     numbers = count(3, 2)
-    raw = {place: next(numbers) for place in sorted(most, key=lambda place: most[place])}
+    flags = {place: 1 for place in most if most[place] == 1}
+    rest = sorted(most.keys() - flags.keys(), key=lambda place: (most[place], str(place)))
+    raw = flags | {place: next(numbers) for place in rest}
     assert all(raw[place] <= most[place] for place in raw), "there are not enough odd numbers"
     return raw
 
@@ -80,6 +89,8 @@ def answers(raw: dict[Place, int]) -> dict[Query, Answer]:
     values: dict[Query, Any] = {}
     for (query, path), number in raw.items():
         values[query] = put(values.get(query), path, number)
+        if query.call == GPM:
+            values[query] = [number, 0.0, 1.0]  # over a second
     return {query: Answer(Code.SUCCESS, value) for query, value in values.items()}
 
 

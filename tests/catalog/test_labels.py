@@ -1,15 +1,12 @@
 """What stands on a series: the attributes that its record declares, and never more than 15."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from functools import cache
 
 import pytest
 
-from otel_gpu import pulse
-from otel_gpu.attribution import Health, Owners, allocation
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.forms import Supplied
-from otel_gpu.instruments import Instruments, Shape, Supply
+from otel_gpu.instruments import Instruments, Shape
 from otel_gpu.ledger import Batch, Page, fold
 from otel_gpu.model import (
     Answer,
@@ -20,31 +17,18 @@ from otel_gpu.model import (
     Metric,
     Missing,
     Owner,
-    Query,
     Reading,
     Reason,
     Snapshot,
     System,
 )
 from otel_gpu.sweep import applicable
-from otel_gpu.usage import Usage
 from tests.catalog.planting import answers, planted, seeds
-from tests.machine import gpu, instance
+from tests.catalog.supplies import JOB, POD, SUPPLIES
+from tests.catalog.world import BLACKWELL, HOPPER, NOW_NS, SLICE, VOLTA, WORLD
 
 MOST = 15
-GPU = replace(gpu(), fans=2)
-SLICE = instance(GPU)
-POD = Owner(
-    (
-        ("k8s.namespace.name", "research"),
-        ("k8s.pod.name", "train-0"),
-        ("k8s.container.name", "main"),
-        ("container.id", "4f1c"),
-    ),
-    resource=(("k8s.pod.uid", "7f6c"),),
-)
-JOB = Owner((("slurm.job.id", 17), ("slurm.user", "ada"), ("slurm.partition", "h200")))
-
+GPUS = (HOPPER, BLACKWELL, VOLTA)
 SHAPES = [
     Shape("minimal", "gpu"),
     Shape("minimal", "node"),
@@ -53,65 +37,35 @@ SHAPES = [
 ]
 
 
-class Unread:
-    """A source that cannot be read, and says why."""
-
-    def owners(self, _devices: Iterable[Device]) -> Owners:
-        return {}
-
-    def health(self) -> Health:
-        return Health("static", up=False, reason="invalid", detail="line 1: no")
-
-
-SUPPLIES: dict[str, Supply] = {
-    "nvidia.gpu.allocation": allocation,
-    "otel_gpu.nvml.up": pulse.nvml_up,
-    "otel_gpu.nvml.hung": pulse.nvml_hung,
-    "otel_gpu.device.up": pulse.device_up,
-    "otel_gpu.reading.missing": pulse.reading_missing,
-    "otel_gpu.worker.restarts": lambda _: pulse.restarts({"hung": 1}),
-    "otel_gpu.attribution.up": lambda _: pulse.attribution_up([Unread()]),
-    "otel_gpu.build.info": lambda snapshot: pulse.build_info(snapshot, "1", "2"),
-    "otel.sdk.exporter.metric_data_point.exported": lambda _: pulse.exported(
-        {"otlp/0": (5, {"timeout": 3})}
-    ),
-    "process.memory.usage": lambda _: pulse.memory_usage(Usage(1.0, 4096)),
-    "process.cpu.time": lambda _: pulse.cpu_time(Usage(1.0, 4096)),
-}
-
-
+@cache
 def readings(device: Device) -> tuple[Reading, ...]:
     """Read everything that the catalog can read on a device."""
     metrics = applicable(CATALOG, device)
-    heard = {query: Answer(Code.SUCCESS, 3) for metric in metrics for query in metric.read.queries}
-    heard |= answers(planted(seeds(CATALOG, device)))
-    heard[Query("nvmlDeviceGetMemoryInfo_v2")] = Answer(
-        Code.SUCCESS, {"total": 9, "used": 5, "free": 3, "reserved": 1}
-    )
-    heard[Query("nvmlDeviceGetSamples", (0, 0))] = Answer(
-        Code.SUCCESS, [[20_000 * place, 3] for place in range(1, 60)]
-    )
-    return tuple(fold(Page(), Batch(device, 1, 1.0, heard), metrics, 1.0).readings.values())
+    heard = answers(planted(seeds(CATALOG, device)))  # what was added since the world was written
+    heard |= {query: Answer(Code.SUCCESS, value) for query, value in WORLD.items()}
+    batch = Batch(device, NOW_NS, 100.0, heard)
+    return tuple(fold(Page(), batch, metrics, 15.0).readings.values())
 
 
 def snapshot(owner: Owner) -> Snapshot:
-    """Publish a GPU and an instance of it, both of one owner, with every trouble there can be."""
+    """Publish a GPU of each kind and an instance, all of one owner, with every trouble there is."""
     gaps = tuple(
         Gap("hw.power", device.uuid, Missing(reason, "why"))
-        for device in (GPU, SLICE)
+        for device in (HOPPER, SLICE)
         for reason in Reason
     )
     return Snapshot(
         system=System(driver_version="580.159.04", nvml_version="13", cuda_version="13.0"),
-        devices={GPU.uuid: GPU, SLICE.uuid: SLICE},
-        up={GPU.uuid: True, SLICE.uuid: False},
-        readings=readings(GPU) + readings(SLICE),
+        devices={device.uuid: device for device in (*GPUS, SLICE)},
+        up={HOPPER.uuid: True, SLICE.uuid: False},
+        readings=tuple(one for device in (*GPUS, SLICE) for one in readings(device)),
         gaps=gaps,
-        owners={GPU.uuid: (owner,), SLICE.uuid: (owner,)},
-        hung=(("nvmlDeviceGetPowerUsage", GPU.uuid), ("nvmlInit", "")),
+        owners={device.uuid: (owner,) for device in (*GPUS, SLICE)},
+        hung=(("nvmlDeviceGetPowerUsage", HOPPER.uuid), ("nvmlInit", "")),
     )
 
 
+@cache
 def carried(shape: Shape, owner: Owner) -> dict[str, list[set[str]]]:
     """Give the label names of every series, by metric."""
     published = snapshot(owner)
@@ -121,7 +75,7 @@ def carried(shape: Shape, owner: Owner) -> dict[str, list[set[str]]]:
         every={},
         supplies=SUPPLIES,
         shape=shape,
-        clock=lambda: 1.0,
+        clock=lambda: 100.0,
     )
     return {
         metric.name: [set(seen.attributes or {}) for seen in instruments.observe(metric)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_gpu.catalog.forms import Split, number, scaled
+from otel_gpu.catalog.forms import Split
 from otel_gpu.catalog.reading import (
     asking,
     call,
@@ -22,6 +22,7 @@ from otel_gpu.catalog.reading import (
     supplied,
     window,
 )
+from otel_gpu.catalog.shape import number, scaled
 from otel_gpu.model import (
     Answer,
     Code,
@@ -362,7 +363,15 @@ class TestSource:
             ),
             (each("fan", "fan", lambda _: 1, call("f")), "`f`, for each fan"),
             (asking((A, B), lambda *_: []), "`nvmlDeviceGetA`, `nvmlDeviceGetB`"),
-            (Split((only(lambda _: True, call("f"), ""),)), ": `f` (where it means this)"),
+            (Split((only(lambda _: True, call("f"), ""),)), "`f` (where it means this)"),
+            (
+                only(lambda _: True, only(lambda _: True, call("f"), ""), ""),
+                "`f` (where it means this)",
+            ),
+            (
+                Split((each("e", "dec", lambda _: 1, call("f", 30), profile=Profile.FULL),)),
+                "dec (profile full): `f`, for each dec",
+            ),
             (window("f", 0, fold="min"), "minimum of `f(0)` over the window"),
             (described(lambda _: []), "the enumeration"),
             (supplied("the sampler"), "the sampler"),

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from otel_gpu.model import Answer, Device, Query, System
+from otel_gpu.model import Answer, Device, Event, Query, System
 
 GPU = Device(uuid="GPU-a", index=0, minor=0, model="NVIDIA H200", pci_address="0000:01:00.0")
 
@@ -38,6 +38,9 @@ class Sound:
     def answer(self, uuid: str, query: Query) -> Answer:
         self.on_call(uuid, query.call)
         return Answer(0, 1)
+
+    def events(self) -> list[Event]:
+        return []
 
     def close(self) -> None:
         """Nothing is held."""

@@ -60,6 +60,20 @@ def reason(name: str) -> Attributes:
     return (("nvidia.gpu.clock.reason", name),)
 
 
+def error(kind: str) -> Attributes:
+    return (("error.type", kind),)
+
+
+def memory_error(kind: str, where: str) -> Attributes:
+    return (*error(kind), ("nvidia.gpu.memory.location", where))
+
+
+LINK = "pci/pci_gpu_link_info"
+ECC = (
+    ("corrected", "dram", "correctable"),
+    ("uncorrected", "dram", "uncorrectable"),
+    ("corrected", "sram", "correctable"),
+)
 POWER = "gpu_power_readings"
 COUNTERS = "clocks_event_reasons_counters/clocks_event_reasons_counters"
 REASON = "clocks_event_reasons/clocks_event_reason"
@@ -146,8 +160,52 @@ PLACES: Mapping[tuple[str, Attributes], Place] = {
             "display": "display_clocks_setting",
         }.items()
     },
+    ("nvidia.gpu.pcie.link.generation", ()): Place(f"{LINK}/pcie_gen/current_link_gen", 1, 0),
+    ("nvidia.gpu.pcie.link.max_generation", ()): Place(f"{LINK}/pcie_gen/max_link_gen", 1, 0),
+    ("nvidia.gpu.pcie.link.width", ()): Place(f"{LINK}/link_widths/current_link_width", 1, 0),
+    ("nvidia.gpu.pcie.link.max_width", ()): Place(f"{LINK}/link_widths/max_link_width", 1, 0),
+    ("nvidia.gpu.pcie.replays", ()): Place("pci/replay_counter", 1, 0),
+    ("nvidia.gpu.pcie.errors", error("replay_rollover")): Place(
+        "pci/replay_rollover_counter", 1, 0
+    ),
+    ("nvidia.gpu.persistence.enabled", ()): Place("persistence_mode", 1, 0),
+    ("nvidia.gpu.ecc.enabled", ()): Place("ecc_mode/current_ecc", 1, 0),
+    ("nvidia.gpu.mig.enabled", ()): Place("mig_mode/current_mig", 1, 0),
+    ("nvidia.gpu.encoder.session.active", ()): Place("encoder_stats/session_count", 1, 0),
+    ("nvidia.gpu.encoder.frames", ()): Place("encoder_stats/average_fps", 1, 1),
+    ("nvidia.gpu.encoder.latency", ()): Place("encoder_stats/average_latency", MICRO, 1),
+    ("nvidia.gpu.capture.session.active", ()): Place("fbc_stats/session_count", 1, 0),
+    ("nvidia.gpu.row_remap.rows", error("corrected")): Place(
+        "remapped_rows/remapped_row_corr", 1, 0
+    ),
+    ("nvidia.gpu.row_remap.rows", error("uncorrected")): Place(
+        "remapped_rows/remapped_row_unc", 1, 0
+    ),
+    ("nvidia.gpu.row_remap.pending", ()): Place("remapped_rows/remapped_row_pending", 1, 0),
+    ("nvidia.gpu.row_remap.failed", ()): Place("remapped_rows/remapped_row_failure", 1, 0),
+    **{
+        ("nvidia.gpu.row_remap.bank.status", (("nvidia.gpu.row_remap.bank.state", name),)): Place(
+            f"remapped_rows/row_remapper_histogram/row_remapper_histogram_{name}", 1, 0
+        )
+        for name in ("max", "high", "partial", "low", "none")
+    },
+    **{
+        ("nvidia.gpu.ecc.errors", memory_error(kind, where)): Place(
+            f"ecc_errors/volatile/{where}_{tag}", 1, 0
+        )
+        for kind, where, tag in ECC
+    },
+    **{
+        ("nvidia.gpu.ecc.lifetime_errors", memory_error(kind, where)): Place(
+            f"ecc_errors/aggregate/{where}_{tag}", 1, 0
+        )
+        for kind, where, tag in ECC
+    },
+    ("nvidia.gpu.ecc.sram.threshold_exceeded", ()): Place(
+        "ecc_errors/aggregate/sram_threshold_exceeded", 1, 0
+    ),
 }
-"""Everything of the catalog that `nvidia-smi -q -x` reports as well."""
+"""Everything of the catalog that `nvidia-smi -q -x` reports as a number as well."""
 
 
 def ask() -> ET.Element:
@@ -169,7 +227,7 @@ def values(log: ET.Element) -> dict[Key, Value]:
 
 def parsed(text: str) -> float | None:
     """Read `700.00 W`, `P0`, `Active`; None for `N/A` and other words."""
-    words = {"Active": 1.0, "Not Active": 0.0}
+    words = {"Active": 1, "Not Active": 0, "Enabled": 1, "Disabled": 0, "Yes": 1, "No": 0}
     if text in words:
         return words[text]
     found = NUMBER.search(text)

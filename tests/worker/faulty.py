@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from otel_gpu.model import Answer, BackendError, Code, Device, Query, System
+from otel_gpu.model import Answer, BackendError, Code, Device, Event, Query, System
 
 UUIDS = ("GPU-a", "GPU-b", "GPU-c")
 POWER = Query("nvmlDeviceGetPowerUsage")
@@ -55,6 +55,9 @@ class Faulty:
         if uuid in self._exclude:
             return [Answer(Code.GPU_NOT_FOUND)] * len(queries)
         return [self._answer(uuid, query) for query in queries]
+
+    def events(self) -> list[Event]:
+        return []
 
     def close(self) -> None:
         (self._directory / "closed").touch()

@@ -1,4 +1,5 @@
-"""What the simulated box is made of: boards and boxes as data, the physics of one GPU, faults.
+"""What the simulated box is made of.
 
-Nothing is imported here: `simulated.py`, one floor up, puts the parts together.
+Boards and boxes as data, the physics of one GPU, what each family of NVML's calls says of it, and
+faults. Nothing is imported here: `simulated.py`, one floor up, puts the parts together.
 """

@@ -1,123 +1,52 @@
-"""The models of GPU that can be simulated, as data: their figures, and what they do not offer.
+"""The models of GPU that can be simulated, as data.
 
 The H200 is one that was recorded, idle and busy, on driver 580.159.04. The others follow NVIDIA's
-published figures and what nvml.h says of their generation. Where that is silent, a board is given
-the refusal that a reader of it must be able to live with; no such board was measured.
+published figures and what nvml.h says of their generation; no such board was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-from otel_gpu.catalog.reading import FIELD
-from otel_gpu.model import Code, Query
-
-MIB = 1 << 20
-PAGE = 1 << 16
-GRAPHICS, SM, MEMORY, VIDEO = range(4)  # nvml.h, nvmlClockType_t
-MEMORY_SCOPE = 2
-
-Refusals = Mapping[str | Query, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The clocks of one domain, MHz: when idle, when busy, and the highest that is possible."""
-
-    idle: int
-    busy: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """How a sensor follows power: where it stands at 0 W, Cel per W, and its time constant."""
-
-    ambient: float
-    per_watt: float
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The PCIe link: its generation, that which it falls to when idle, and its lanes."""
-
-    generation: int
-    idle_generation: int
-    width: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
-    """A model of GPU: figures in W, Cel, MHz and bytes, and what it refuses, with which code.
-
-    `thresholds` and `margins` are by their place in `nvmlTemperatureThresholds_t`: shutdown,
-    slowdown, memory, GPU. `media` is how busy encoder, decoder, JPEG and OFA are at full load.
-    """
-
-    model: str
-    architecture: str
-    compute_capability: str
-    bios_version: str
-    idle_w: float
-    cap_w: float
-    least_w: float
-    most_w: float
-    heat: Heat
-    clocks: Mapping[int, Clock]
-    part_number: str = ""
-    serial: bool = True
-    firmware: bool = True
-    averages: bool = True  # GetPowerUsage is a 1 s average (nvml.h: Ampere but GA100, and newer)
-    memory_total: int = 0
-    memory_reserved: int = 0
-    memory_heat: Heat | None = None
-    memory_w: tuple[float, float] = (0.0, 0.0)
-    bar1_total: int = 0
-    thresholds: tuple[int, ...] = ()
-    margins: tuple[int, ...] = ()
-    hottest: int = 85  # where the margin is used up
-    idle_state: int = 0
-    fans: int = 0
-    fan_rpm: int = 0
-    link: Link = Link(5, 5, 16)
-    media: tuple[float, float, float, float] = (0.0, 0.0, 0.0, 0.0)
-    refuses: Refusals = field(default_factory=dict)
-
-
-def fields(*numbers: int, scope: int = 0, code: int = Code.NOT_SUPPORTED) -> Refusals:
-    """Refuse fields with one code."""
-    return {Query(FIELD, (number, scope)): code for number in numbers}
-
-
-def calls(*names: str, code: int = Code.NOT_SUPPORTED) -> Refusals:
-    """Refuse functions, whatever their arguments."""
-    return dict.fromkeys((f"nvmlDeviceGet{name}" for name in names), code)
-
-
-def asked(name: str, *arguments: int) -> Query:
-    """Name one question."""
-    return Query(f"nvmlDeviceGet{name}", arguments)
-
-
-NO_FANS = calls("FanSpeed_v2", "FanSpeedRPM", code=Code.INVALID_ARGUMENT)
-NO_MEMORY_POWER = fields(185, scope=MEMORY_SCOPE)
-NO_THRESHOLDS = calls("TemperatureThreshold")
-NO_MARGINS = {**calls("MarginTemperature"), **fields(193, 194, 195, 196)}
-NO_PCIE = {
-    **calls("PcieThroughput", "PcieReplayCounter"),
-    **calls("CurrPcieLinkGeneration", "CurrPcieLinkWidth"),
-    **calls("MaxPcieLinkGeneration", "MaxPcieLinkWidth"),
-    **fields(95, 169, *range(173, 184)),
-}
-MIG_ON = calls(
-    "UtilizationRates",
-    "EncoderUtilization",
-    "DecoderUtilization",
-    "JpgUtilization",
-    "OfaUtilization",
+from otel_gpu.backends.simulation.figures import (
+    GRAPHICS,
+    MEMORY,
+    MIB,
+    NOT_SUPPORTED,
+    OK,
+    SM,
+    VIDEO,
+    Board,
+    Clock,
+    Engines,
+    Heat,
+    Link,
+    NvLink,
 )
+from otel_gpu.backends.simulation.refusals import (
+    BEFORE_R535,
+    BEFORE_R580,
+    MIG_ON,
+    NO_DAMAGE_FLAG,
+    NO_ECC,
+    NO_FANS,
+    NO_MARGINS,
+    NO_MEMORY_POWER,
+    NO_MIG,
+    NO_PCIE,
+    NO_REMAPPING,
+    NO_REPAIR,
+    NO_RETIREMENT,
+    NO_THRESHOLDS,
+    PASSIVE,
+    asked,
+    calls,
+    fields,
+)
+from otel_gpu.model import Code
+
+ALL_LINKED = (OK, OK, OK, OK)
+APART = (NOT_SUPPORTED, NOT_SUPPORTED, NOT_SUPPORTED, NOT_SUPPORTED)
+UNCHECKED = 0x0000  # the H200's fabric makes none of the checks
+SOUND = 0x51AA  # no fault in four checks, no wrong configuration, in a partition, with a manager
 
 H200 = Board(
     model="NVIDIA H200",
@@ -125,6 +54,7 @@ H200 = Board(
     compute_capability="9.0",
     bios_version="96.00.A5.00.1A",
     part_number="692-2G520-0282-001",
+    profiled=True,
     idle_w=82,
     cap_w=700,
     least_w=200,
@@ -144,7 +74,45 @@ H200 = Board(
     thresholds=(95, 89, 95, 87),
     margins=(-8, -2, 0, 0),
     hottest=87,
-    refuses=NO_FANS,
+    nvlink=NvLink(18, 6, 26_562),
+    fabric_health=UNCHECKED,
+    peers=ALL_LINKED,
+    engines=Engines(decoders=7, jpegs=7, ofas=1),
+    banks=3072,
+    refuses={**NO_FANS, **NO_RETIREMENT},
+)
+
+B200 = Board(
+    model="NVIDIA B200",
+    architecture="Blackwell",
+    compute_capability="10.0",
+    bios_version="97.00.88.00.1F",
+    part_number="692-2G525-0220-000",
+    profiled=True,
+    idle_w=142,
+    cap_w=1000,
+    least_w=200,
+    most_w=1000,
+    heat=Heat(28, 0.037, 25),
+    memory_heat=Heat(31, 0.039, 60),
+    memory_w=(52, 250),
+    memory_total=183_359 * MIB,
+    memory_reserved=732 * MIB,
+    bar1_total=262_144 * MIB,
+    clocks={
+        GRAPHICS: Clock(120, 1965, 1965),
+        SM: Clock(120, 1965, 1965),
+        MEMORY: Clock(3996, 3996, 3996),
+        VIDEO: Clock(600, 1785, 1785),
+    },
+    margins=(-5, -2, 0, 0),
+    hottest=87,
+    nvlink=NvLink(18, 7, 53_125),
+    fabric_health=SOUND,
+    peers=ALL_LINKED,
+    engines=Engines(decoders=7, jpegs=7, ofas=1),
+    banks=4096,
+    refuses={**NO_FANS, **NO_THRESHOLDS, **NO_RETIREMENT},
 )
 
 A100 = Board(
@@ -171,7 +139,56 @@ A100 = Board(
         VIDEO: Clock(585, 1275, 1290),
     },
     thresholds=(92, 89, 95, 85),
-    refuses={**NO_FANS, **NO_MARGINS, **NO_MEMORY_POWER, **fields(185, 186), **MIG_ON},
+    nvlink=NvLink(12, 4, 25_000),
+    peers=APART,  # divided into instances, it has no peers
+    engines=Engines(decoders=5, jpegs=1, ofas=1),
+    banks=640,
+    refuses={
+        **NO_FANS,
+        **NO_MARGINS,
+        **NO_MEMORY_POWER,
+        **fields(185, 186),
+        **MIG_ON,
+        **NO_RETIREMENT,
+        **NO_DAMAGE_FLAG,
+    },
+)
+
+L4 = Board(
+    model="NVIDIA L4",
+    architecture="Ada",
+    compute_capability="8.9",
+    bios_version="95.04.29.00.06",
+    part_number="900-2G193-0000-001",
+    link=Link(4, 1, 16),
+    idle_w=12.5,
+    cap_w=72,
+    least_w=40,
+    most_w=72,
+    heat=Heat(33, 0.55, 30),
+    memory_total=23_034 * MIB,
+    memory_reserved=457 * MIB,
+    bar1_total=32_768 * MIB,
+    clocks={
+        GRAPHICS: Clock(210, 2040, 2040),
+        SM: Clock(210, 2040, 2040),
+        MEMORY: Clock(405, 6251, 6251),
+        VIDEO: Clock(1185, 1770, 1770),
+    },
+    margins=(-5, -2, 0, 0),
+    hottest=87,
+    idle_state=8,
+    media=(0.11, 0.35, 0.04, 0.0),
+    banks=96,
+    refuses={
+        **PASSIVE,
+        **NO_THRESHOLDS,
+        **NO_MEMORY_POWER,
+        **NO_RETIREMENT,
+        **NO_MIG,
+        **fields(82, 195),
+        **BEFORE_R580,
+    },
 )
 
 RTX4090 = Board(
@@ -201,26 +218,21 @@ RTX4090 = Board(
     idle_state=8,
     fans=3,
     fan_rpm=3000,
+    peers=APART,
     media=(0.12, 0.2, 0.0, 0.0),
-    refuses={**NO_THRESHOLDS, **NO_MEMORY_POWER, **fields(82, 195)},
+    ecc=False,
+    persistence=False,
+    refuses={
+        **NO_THRESHOLDS,
+        **NO_MEMORY_POWER,
+        **NO_ECC,
+        **NO_REMAPPING,
+        **NO_RETIREMENT,
+        **NO_REPAIR,
+        **NO_MIG,
+        **fields(82, 195),
+    },
 )
-
-R525 = {
-    **calls(
-        "TemperatureV",
-        "MarginTemperature",
-        "FanSpeedRPM",
-        "CurrentClocksEventReasons",
-        "SupportedClocksEventReasons",
-        "JpgUtilization",
-        "OfaUtilization",
-        code=Code.FUNCTION_NOT_FOUND,
-    ),
-    **fields(*range(173, 184), code=Code.INVALID_ARGUMENT),
-    **fields(*range(185, 191), *range(192, 197), 269, 270, 271, code=Code.INVALID_ARGUMENT),
-    **fields(185, scope=MEMORY_SCOPE, code=Code.INVALID_ARGUMENT),
-}
-"""What the library of the R525 branch has not yet: functions and fields of R535 and later."""
 
 T4 = Board(
     model="Tesla T4",
@@ -251,7 +263,9 @@ T4 = Board(
     refuses={
         **calls("FanSpeed_v2"),
         **fields(82),
-        **R525,
+        **NO_REMAPPING,
+        **NO_MIG,
+        **BEFORE_R535,
         asked("TemperatureThreshold", 2): Code.NOT_SUPPORTED,
     },
 )
@@ -267,6 +281,7 @@ GB10 = Board(
     least_w=0,
     most_w=0,
     heat=Heat(35, 0.42, 30),
+    unified_memory=122_070 * MIB,
     clocks={
         GRAPHICS: Clock(208, 2418, 3003),
         SM: Clock(208, 2418, 3003),
@@ -275,15 +290,23 @@ GB10 = Board(
     margins=(-5, -2, 0, 0),
     hottest=90,
     idle_state=8,
+    peers=APART,
     media=(0.05, 0.1, 0.0, 0.0),
     refuses={
+        **PASSIVE,
         **NO_THRESHOLDS,
         **NO_MEMORY_POWER,
-        **calls("FanSpeed_v2", "FanSpeedRPM", "MemoryInfo_v2", "BAR1MemoryInfo"),
+        **calls("MemoryInfo_v2", "BAR1MemoryInfo"),
         **calls("TotalEnergyConsumption", "Samples", "EnforcedPowerLimit"),
         **calls("PowerManagementLimit", "PowerManagementDefaultLimit"),
         **NO_PCIE,
-        **fields(82, 187, 188, 189, 190, 192, 195),
+        **calls("EccMode"),
+        **NO_ECC,
+        **NO_REMAPPING,
+        **NO_RETIREMENT,
+        **NO_REPAIR,
+        **NO_MIG,
+        **fields(82, 187, 188, 189, 190, 192, 195, 230),
         asked("ClockInfo", MEMORY): Code.NOT_SUPPORTED,
         asked("MaxClockInfo", MEMORY): Code.NOT_SUPPORTED,
     },

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from otel_gpu.backends.simulation.boards import A100, GB10, H200, MIB, RTX4090, T4, Board
+from otel_gpu.backends.simulation.boards import A100, B200, GB10, H200, L4, RTX4090, T4
 from otel_gpu.backends.simulation.chance import Chance
+from otel_gpu.backends.simulation.figures import MIB, Board
 from otel_gpu.model import Device
 
 
@@ -59,6 +60,12 @@ class Box:
             architecture=board.architecture,
             compute_capability=board.compute_capability,
             fans=board.fans,
+            decoders=board.engines.decoders,
+            encoders=board.engines.encoders,
+            jpegs=board.engines.jpegs,
+            ofas=board.engines.ofas,
+            nvlinks=board.nvlink.links,
+            nvlink_version=board.nvlink.version,
         )
 
     def shares(self, index: int) -> tuple[Share, ...]:
@@ -76,7 +83,12 @@ def instance(gpu: Device, share: Share) -> Device:
         mig_profile=share.profile,
         gpu_instance=share.gpu_instance,
         compute_instance=share.compute_instance,
-        fans=0,  # they cool the whole board
+        fans=0,  # what follows is the whole board's
+        decoders=0,
+        encoders=0,
+        jpegs=0,
+        ofas=0,
+        nvlinks=0,
     )
 
 
@@ -104,12 +116,27 @@ BOXES: Mapping[str, Box] = {
             buses=tuple(f"{bus}:00.0" for bus in ("1b", "43", "52", "61", "9d", "c3", "d1", "df")),
         ),
         Box(
+            name="b200x8",
+            board=B200,
+            gpus=8,
+            buses=tuple(f"{bus}:00.0" for bus in ("0f", "2d", "44", "5b", "89", "a8", "c0", "d8")),
+        ),
+        Box(
             name="a100-mig",
             board=A100,
             gpus=2,
             buses=tuple(f"{bus}:00.0" for bus in ("07", "0f", "47", "4e", "87", "90", "b7", "bd")),
             first_minor=2,
             layouts=(MIXED, SEVEN),
+        ),
+        Box(
+            name="l4",
+            board=L4,
+            gpus=4,
+            buses=("00:03.0", "00:04.0", "00:05.0", "00:06.0"),
+            driver_version="570.172.08",
+            nvml_version="12.570.172.08",
+            cuda_version="12.8",
         ),
         Box(name="rtx4090", board=RTX4090, gpus=1, buses=("01:00.0", "41:00.0")),
         Box(

@@ -7,9 +7,9 @@ stepped from one question to the next.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from itertools import accumulate
-from math import exp
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate, count, pairwise
+from math import ceil, exp
 from typing import NamedTuple
 
 
@@ -102,6 +102,28 @@ def excess(curve: Curve, limit: float) -> Curve:
     pieces = (part for piece in curve.pieces for part in _split(piece, limit))
     over = ((part.seconds, float(part.start + part.end > 2 * limit)) for part in pieces)
     return Curve(Piece(seconds, value, value) for seconds, value in over)
+
+
+def surplus(curve: Curve, limit: float) -> Curve:
+    """Give how far a curve is above a limit, as a part of the way to 1; 0 where it is below."""
+    return _cut(curve, limit, lambda value: max(0.0, value - limit) / (1 - limit))
+
+
+def roughened(curve: Curve, seconds: float, factor: Callable[[int], float]) -> Curve:
+    """Bend every piece each few seconds, by the factor that goes with the number of the bend."""
+    numbers = count()
+    bent = (part for piece in curve.pieces for part in _bent(piece, seconds, factor, numbers))
+    return Curve(bent)
+
+
+def _bent(
+    piece: Piece, seconds: float, factor: Callable[[int], float], numbers: Iterator[int]
+) -> Iterator[Piece]:
+    parts = ceil(piece.seconds / seconds) if piece.start or piece.end else 1
+    rise = (piece.end - piece.start) / parts
+    inner = [(piece.start + rise * part) * factor(next(numbers)) for part in range(1, parts)]
+    for start, end in pairwise([piece.start, *inner, piece.end]):
+        yield Piece(piece.seconds / parts, start, end)
 
 
 def _cut(curve: Curve, limit: float, change: Callable[[float], float]) -> Curve:

@@ -76,7 +76,7 @@ class Faults:
         """
         met = [fault for fault in self._faults if fault.meets(query, gpu, now_s)]
         for fault in met:
-            if not travels or fault.call not in {FIELD, ANY}:
+            if not travels or fault.call not in {query.call, ANY}:
                 self._delay(fault.delay_s)
         return next((fault for fault in met if fault.code), None)
 

@@ -15,20 +15,24 @@ class Phase(NamedTuple):
 
     `load` (0 to 1) and `memory` (a share of what can be allocated) go straight from their first
     to their second value. `thirst` is the power wanted at full load, as a share of the power cap:
-    over 1, the job is held back by the cap.
+    over 1, the job is held back by the cap. `job` tells the jobs of a cycle apart.
     """
 
     seconds: float
     load: tuple[float, float]
     memory: tuple[float, float]
     thirst: float
+    job: int = 0
 
 
 def timetable(chance: Chance, load: float) -> tuple[Phase, ...]:
     """Make the phases of one cycle; jobs run for the share `load` (0 to 1) of it."""
     if load == 0:
         return (idle(IDLE_CYCLE_S),)
-    jobs = [job(chance.part("job", number)) for number in range(JOBS)]
+    jobs = [
+        [phase._replace(job=number) for phase in job(chance.part("job", number))]
+        for number in range(JOBS)
+    ]
     busy = sum(phase.seconds for phases in jobs for phase in phases)
     weights = [chance.between(0.4, 1.6, "gap", number) for number in range(JOBS)]
     second = busy * (1 - load) / load / sum(weights)

@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from otel_gpu.backends.simulation.boards import PAGE, SM, Board, Heat
 from otel_gpu.backends.simulation.boxes import Share
 from otel_gpu.backends.simulation.chance import Chance
-from otel_gpu.backends.simulation.curve import Curve, Lag, Piece, clipped, excess
+from otel_gpu.backends.simulation.curve import (
+    Curve,
+    Lag,
+    Piece,
+    clipped,
+    excess,
+    roughened,
+    surplus,
+)
+from otel_gpu.backends.simulation.figures import PAGE, SM, Board, Heat
 from otel_gpu.backends.simulation.jobs import Phase
 from otel_gpu.backends.simulation.meter import TICK_S, Meter
 
@@ -21,10 +29,16 @@ STEP_MHZ = 15  # NVIDIA's clocks move in steps of this size
 UTILIZATION_TICKS = 8  # nvml.h: over the last 1/6 to 1 s
 IDLE, SW_POWER_CAP = 0x1, 0x4  # nvml.h, nvmlClocksEventReason*
 DIFFERENT = 8  # neighbours whose temperatures differ even when all are idle
+ROUGH_S, LEAST = 4.0, 0.96  # how often the activity turns, and to which part of the load at least
+TRAINING = 0.2  # more activity than this is training: less is loading, or a checkpoint
 
 
 class Gpu:
-    """One GPU and its MIG instances; `place`, its index, makes it a little unlike the others."""
+    """One GPU and its MIG instances; `place`, its index, makes it a little unlike the others.
+
+    `activity` is how much of the GPU works (0 to 1), and `training` is the same of a job that
+    trains, without its loading and its checkpoints. `alone`: no other GPU to speak with.
+    """
 
     def __init__(
         self,
@@ -33,8 +47,10 @@ class Gpu:
         place: int,
         chance: Chance,
         shares: Sequence[Share] = (),
+        *,
+        alone: bool = False,
     ) -> None:
-        self.board, self.place, self.chance = board, place, chance
+        self.board, self.place, self.chance, self.alone = board, place, chance, alone
         self.instances = tuple(
             Instance(self, share, chance.part("instance", number))
             for number, share in enumerate(shares)
@@ -42,6 +58,10 @@ class Gpu:
         self.idle_w = board.idle_w * chance.between(0.95, 1.05, "idle")
         self.loaded_s = chance.between(3 * DAY_S, 9 * DAY_S, "loaded")
         self._load = Curve(Piece(phase.seconds, *phase.load) for phase in phases)
+        self._jobs = [phase.job for phase in phases if phase.seconds > 0]
+        rough = chance.part("activity")
+        self.activity = roughened(self._load, ROUGH_S, lambda turn: rough.between(LEAST, 1, turn))
+        self.training = surplus(self.activity, TRAINING)
         self._memory = Curve(Piece(phase.seconds, *phase.memory) for phase in phases)
         self._wanted = Curve(
             Piece(phase.seconds, *(self._thirst(phase, load) for load in phase.load))
@@ -54,13 +74,18 @@ class Gpu:
         self._meter = Meter(self._trend, self.idle_w, chance.part("meter"))
         self._heat = Lag(self._trend, board.heat.seconds)
         self._memory_heat = Lag(self._trend, (board.memory_heat or board.heat).seconds)
-        self._bandwidth = chance.between(0.15, 0.5, "bandwidth")
+        self.bandwidth_wanted = chance.between(0.15, 0.5, "bandwidth")
         self._transmitted = chance.between(2e7, 4e8, "transmitted")
         self._received = chance.between(5e8, 3e9, "received")
 
     def busy(self, tick: int) -> bool:
         """Whether anything runs."""
         return self._load.at(tick * TICK_S) > 0
+
+    def job(self, tick: int) -> str:
+        """Name the job that runs, as no other is named; empty when nothing runs."""
+        cycle, place, _ = self._load.find(tick * TICK_S)
+        return f"{cycle:.0f}/{self._jobs[place]}" if self.busy(tick) else ""
 
     def utilization(self, tick: int) -> float:
         """Give the share of time in which something ran, with its small unrest; 0 when idle."""
@@ -72,7 +97,7 @@ class Gpu:
 
     def bandwidth(self, tick: int) -> float:
         """Give the share of time in which memory was read or written."""
-        return self.utilization(tick) * self._bandwidth
+        return self.utilization(tick) * self.bandwidth_wanted
 
     def media(self, tick: int) -> tuple[float, ...]:
         """Give how busy encoder, decoder, JPEG and OFA are."""
@@ -80,7 +105,10 @@ class Gpu:
 
     def pcie(self, tick: int) -> tuple[float, float]:
         """Give the bytes a second out of the GPU and into it: polling, and a job's data."""
-        load = self.utilization(tick)
+        return self.pcie_at(self.utilization(tick))
+
+    def pcie_at(self, load: float) -> tuple[float, float]:
+        """Give the same at a load."""
         return 7e5 + load * self._transmitted, 5e5 + load * self._received
 
     def watts(self, tick: int) -> float:
@@ -146,7 +174,7 @@ class Gpu:
         kept = (16 * (self.place + 1) + self.chance.octets(1, "kept")[0] % 16) * PAGE
         if self.instances:
             return kept + sum(instance.memory(tick) for instance in self.instances)
-        free = board.memory_total - board.memory_reserved - kept
+        free = (board.memory_total or board.unified_memory) - board.memory_reserved - kept
         return kept + pages(free * self.memory_share(tick))
 
     def memory_share(self, tick: int) -> float:

@@ -6,11 +6,14 @@ A call that stands neither here nor in the catalog is one that nobody modelled: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from otel_gpu.backends.simulation.boards import MEMORY_SCOPE
+from otel_gpu.backends.simulation import errors, links, modes, processes
 from otel_gpu.backends.simulation.meter import TICK_S
 from otel_gpu.backends.simulation.physics import Gpu, Instance
+from otel_gpu.backends.simulation.refusals import MEMORY_SCOPE
+from otel_gpu.backends.simulation.shapes import Moment, Reply, chosen, milli, nothing, state
+from otel_gpu.catalog.processes import LISTS
 from otel_gpu.catalog.reading import FIELD
 from otel_gpu.model import Answer, Code, Query
 
@@ -21,33 +24,29 @@ REASONS = 0x1FF  # that can be reported; an H200's
 NANO = 1_000_000_000
 
 
-class Moment(NamedTuple):
-    """When a question is answered: the newest tick, and when it was in Unix microseconds."""
-
-    tick: int
-    unix_us: int
-
-
-Reply = Callable[[Gpu, Moment, tuple[int, ...]], Any]
-
-
 def reply(part: Gpu | Instance, query: Query, moment: Moment) -> Answer | None:
     """Answer for a GPU or an instance; None where its state does not say."""
     if isinstance(part, Instance):
-        return Answer(0, instance_memory(part, moment)) if query.call == MEMORY_INFO else None
+        known = OF_INSTANCES.get(query.call)
+        return known and Answer(0, known(part, moment.tick))
     refused = part.board.refuses.get(query) or part.board.refuses.get(query.call)
     if refused:
         return Answer(refused)
-    found = FIELDS.get(query.args) if query.call == FIELD else CALLS.get(query.call)
+    found = field(query.args) if query.call == FIELD else CALLS.get(query.call)
     if found is None:
         return None
     value = found(part, moment, query.args)
     return value if isinstance(value, Answer) else Answer(0, value)
 
 
-def instance_memory(instance: Instance, moment: Moment) -> dict[str, int]:
-    """Give the memory of a MIG instance: all that it answers."""
-    return memory(instance.total, instance.reserved, instance.memory(moment.tick))
+def field(args: tuple[int, ...]) -> Reply | None:
+    """Find the reply to a field: by id and scope, or by the id alone where each link has it."""
+    return FIELDS.get(args) or (links.FIELDS.get(args[0]) if len(args) == 2 else None)
+
+
+def instance_memory(instance: Instance, tick: int) -> dict[str, int]:
+    """Give the memory of a MIG instance."""
+    return memory(instance.total, instance.reserved, instance.memory(tick))
 
 
 def memory(total: int, reserved: int, used: int) -> dict[str, int]:
@@ -119,13 +118,6 @@ def celsius(gpu: Gpu, moment: Moment, args: tuple[int, ...]) -> int | Answer:
     return chosen((gpu.celsius(moment.tick),), args)
 
 
-def chosen(values: tuple[int, ...], args: tuple[int, ...]) -> int | Answer:
-    """Give the value that the one argument chooses; another argument is not valid."""
-    if len(args) != 1 or not 0 <= args[0] < len(values):
-        return Answer(Code.INVALID_ARGUMENT)
-    return values[args[0]]
-
-
 def fan(gpu: Gpu, moment: Moment, args: tuple[int, ...]) -> int | Answer:
     """Give the percentage that a fan is driven at."""
     tick = moment.tick
@@ -162,24 +154,9 @@ def generation(gpu: Gpu, moment: Moment, _: tuple[int, ...]) -> int:
     return link.generation if gpu.busy(moment.tick) else link.idle_generation
 
 
-def state(read: Callable[[Gpu, int], Any]) -> Reply:
-    """Make a reply of what is read off the GPU at a tick."""
-    return lambda gpu, moment, _: read(gpu, moment.tick)
-
-
 def margin_limit(which: int) -> Reply:
     """Give one of the signed T.Limit fields."""
     return lambda gpu, _, __: chosen(gpu.board.margins, (which,))
-
-
-def nothing(_: Gpu, __: Moment, ___: tuple[int, ...]) -> int:
-    """Give 0: what no simulated GPU ever suffers from."""
-    return 0
-
-
-def milli(value: float) -> int:
-    """Round to thousandths."""
-    return round(value * 1000)
 
 
 MEMORY_INFO = "nvmlDeviceGetMemoryInfo_v2"
@@ -216,6 +193,10 @@ CALLS: Mapping[str, Reply] = {
     "nvmlDeviceGetCurrentClocksThrottleReasons": state(Gpu.reasons),
     "nvmlDeviceGetSupportedClocksEventReasons": lambda *_: REASONS,
     "nvmlDeviceGetSupportedClocksThrottleReasons": lambda *_: REASONS,
+    **links.CALLS,
+    **errors.CALLS,
+    **modes.CALLS,
+    **processes.CALLS,
 }
 """By function."""
 
@@ -230,5 +211,15 @@ FIELDS: Mapping[tuple[int, ...], Reply] = {
     (188, 0): state(lambda gpu, _: milli(gpu.board.most_w)),
     **{(number, 0): limit for number in (189, 190, 192)},
     **{(193 + which, 0): margin_limit(which) for which in range(4)},
+    **errors.FIELDS,
+    **modes.FIELDS,
 }
 """By field id and scope."""
+
+OF_INSTANCES: Mapping[str, Callable[[Instance, int], Any]] = {
+    MEMORY_INFO: instance_memory,
+    LISTS["compute"].call: processes.on_instance,
+    LISTS["graphics"].call: lambda *_: [],
+    LISTS["mps"].call: lambda *_: [],
+}
+"""All that a MIG instance answers, by function."""

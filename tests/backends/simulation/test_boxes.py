@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from otel_gpu.backends.simulation.boards import MIB
 from otel_gpu.backends.simulation.boxes import BOXES, SEVEN, Box, instance
+from otel_gpu.backends.simulation.figures import MIB, Engines
 from otel_gpu.backends.simulation.replies import CALLS, FIELDS
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.power import averages
@@ -63,6 +63,7 @@ def test_an_instance_is_its_gpu_but_for_what_makes_it_an_instance() -> None:
     assert part.uuid.startswith("MIG-")
     assert (part.mig_profile, part.gpu_instance, part.compute_instance) == ("1g.10gb", 7, 0)
     assert (part.minor, part.model, part.serial) == (gpu.minor, gpu.model, gpu.serial)
+    assert (part.decoders, part.jpegs, part.ofas, part.nvlinks) == (0, 0, 0, 0)
 
 
 def test_instances_of_like_layouts_on_two_gpus_are_not_taken_for_one_another() -> None:
@@ -80,6 +81,15 @@ def test_every_refusal_is_one_of_a_question_that_is_asked(box: Box) -> None:
             assert refused in questions, refused
         else:
             assert refused in functions, refused
+
+
+@EVERY_BOX
+def test_a_gpu_has_the_links_and_engines_of_its_board(box: Box) -> None:
+    device, board = box.device(0), box.board
+    assert (device.nvlinks, device.nvlink_version) == (board.nvlink.links, board.nvlink.version)
+    assert (device.nvlinks > 0) == (device.nvlink_version > 0)
+    found = Engines(device.decoders, device.encoders, device.jpegs, device.ofas)
+    assert found == board.engines
 
 
 def test_the_simulation_models_only_questions_that_are_asked() -> None:

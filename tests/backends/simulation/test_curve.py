@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otel_gpu.backends.simulation.curve import Curve, Lag, Piece, clipped, excess
+from otel_gpu.backends.simulation.curve import (
+    Curve,
+    Lag,
+    Piece,
+    clipped,
+    excess,
+    roughened,
+    surplus,
+)
 
 VALUES = st.floats(-100, 100).map(lambda value: round(value, 3))
 PIECES = st.lists(
@@ -68,6 +76,40 @@ def test_excess_tells_how_long_a_curve_was_over_its_limit() -> None:
 
 def test_a_curve_that_only_touches_its_limit_does_not_exceed_it() -> None:
     assert excess(SAW, 8).integral(10) == 0
+
+
+def test_a_surplus_is_a_part_of_the_way_from_the_limit_to_one() -> None:
+    ramp = surplus(Curve([Piece(10, 0, 1), Piece(2, 0.1, 0.1)]), 0.2)
+    assert [ramp.at(second) for second in (0, 2, 6, 11)] == pytest.approx([0, 0, 0.5, 0])
+    assert ramp.integral(12) == pytest.approx(8 * 1 / 2)
+
+
+@settings(max_examples=40)
+@given(PIECES, st.floats(0.5, 20), MOMENTS)
+def test_a_roughened_curve_stays_between_its_factors(
+    pieces: list[Piece], seconds: float, moment: float
+) -> None:
+    smooth = Curve(pieces)
+    rough = roughened(smooth, seconds, lambda number: (0.9, 1.0, 0.95)[number % 3])
+    assert rough.period == pytest.approx(smooth.period)
+    low, high = sorted((0.9 * smooth.at(moment), smooth.at(moment)))
+    _, place, since = smooth.find(moment)
+    if 1e-6 < since < smooth.pieces[place].seconds - 1e-6:
+        slack = abs(smooth.pieces[place].slope) * seconds + 1e-6
+        assert low - slack <= rough.at(moment) <= high + slack
+
+
+def test_a_roughened_curve_turns_each_few_seconds_and_where_it_is_zero_not_at_all() -> None:
+    seen: list[int] = []
+
+    def factor(number: int) -> float:
+        seen.append(number)
+        return 0.5
+
+    rough = roughened(Curve([Piece(10, 8, 8), Piece(100, 0, 0)]), 4, factor)
+    assert seen == [0, 1]
+    assert [piece.seconds for piece in rough.pieces] == pytest.approx([10 / 3] * 3 + [100])
+    assert [rough.at(10 * part / 3) for part in (0, 1, 2)] == pytest.approx([8, 4, 4])
 
 
 @settings(max_examples=40)

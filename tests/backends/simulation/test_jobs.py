@@ -37,6 +37,12 @@ def test_loads_and_memory_are_shares_and_an_idle_gpu_has_no_memory(seed: int) ->
         assert runs(phase) == (phase.memory != (0.0, 0.0)) == (phase.thirst > 0)
 
 
+def test_every_job_of_a_cycle_has_its_number() -> None:
+    busy = [phase.job for phase in timetable(Chance(3), 0.7) if runs(phase)]
+    assert busy == sorted(busy)
+    assert set(busy) == set(range(12))
+
+
 def test_the_same_chance_makes_the_same_jobs_and_another_makes_others() -> None:
     assert timetable(Chance(1), 0.8) == timetable(Chance(1), 0.8)
     assert timetable(Chance(1), 0.8) != timetable(Chance(2), 0.8)

@@ -7,19 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_gpu.backends.simulation.boards import (
-    A100,
-    H200,
-    MEMORY,
-    PAGE,
-    RTX4090,
-    SM,
-    T4,
-    VIDEO,
-    Board,
-)
+from otel_gpu.backends.simulation.boards import A100, H200, RTX4090, T4
 from otel_gpu.backends.simulation.boxes import BOXES
 from otel_gpu.backends.simulation.chance import Chance
+from otel_gpu.backends.simulation.figures import MEMORY, PAGE, SM, VIDEO, Board
 from otel_gpu.backends.simulation.jobs import Phase, idle, timetable
 from otel_gpu.backends.simulation.physics import IDLE, SW_POWER_CAP, Gpu
 
@@ -99,6 +90,23 @@ def test_temperature_follows_power_slowly() -> None:
     assert cold < soon < later < hot
     assert gpu.average_watts(302 * 50) == pytest.approx(700, rel=0.02)
     assert hot - soon > 20
+
+
+@given(BOARDS, st.sampled_from([0, 1, 7]), TICKS)
+def test_activity_stays_a_little_under_the_load_and_training_under_it(
+    board: Board, place: int, tick: int
+) -> None:
+    gpu, second = training(board, place), tick / 50
+    activity, training_now = gpu.activity.at(second), gpu.training.at(second)
+    assert 0 <= training_now <= activity <= 0.99
+    assert abs(gpu.utilization(tick) - activity) < 0.12
+    assert (activity > 0) == gpu.busy(tick) == bool(gpu.job(tick))
+
+
+def test_each_job_of_each_cycle_has_a_name_of_its_own() -> None:
+    gpu = Gpu(H200, [idle(5), *(Phase(5, (1, 1), (0.5, 0.5), 1, n) for n in (0, 1))], 0, Chance(1))
+    names = [gpu.job(50 * second) for second in range(0, 30, 5)]
+    assert names == ["", "0/0", "0/1", "", "1/0", "1/1"]
 
 
 @given(BOARDS, st.sampled_from([0, 1, 7]), TICKS)

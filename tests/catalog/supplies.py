@@ -1,0 +1,55 @@
+"""What the agent counts itself, each with the attributes that it may have; and owners of GPUs."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from otel_gpu import pulse
+from otel_gpu.attribution import Health, Owners, allocation
+from otel_gpu.events import points
+from otel_gpu.events.tally import Count, Tally
+from otel_gpu.instruments import Supply
+from otel_gpu.model import Device, Owner
+from otel_gpu.usage import Usage
+from tests.catalog.world import HOPPER, NOW_NS
+
+POD = Owner(
+    (
+        ("k8s.namespace.name", "research"),
+        ("k8s.pod.name", "train-0"),
+        ("k8s.container.name", "main"),
+        ("container.id", "4f1c"),
+    ),
+    resource=(("k8s.pod.uid", "7f6c"),),
+)
+JOB = Owner((("slurm.job.id", 17), ("slurm.user", "ada"), ("slurm.partition", "h200")))
+
+XIDS = Tally(since_ns=NOW_NS, counts={(HOPPER.uuid, 31): Count(first_s=0.0, last_s=0.0)})
+
+
+class Unread:
+    """A source that cannot be read, and says why."""
+
+    def owners(self, _devices: Iterable[Device]) -> Owners:
+        return {}
+
+    def health(self) -> Health:
+        return Health("static", up=False, reason="invalid", detail="line 1: no")
+
+
+SUPPLIES: dict[str, Supply] = {
+    "nvidia.gpu.allocation": allocation,
+    "otel_gpu.nvml.up": pulse.nvml_up,
+    "otel_gpu.nvml.hung": pulse.nvml_hung,
+    "otel_gpu.device.up": pulse.device_up,
+    "otel_gpu.reading.missing": pulse.reading_missing,
+    "nvidia.gpu.xid.errors": partial(points.errors, XIDS),
+    "nvidia.gpu.xid.code.errors": partial(points.code_errors, XIDS),
+    "otel_gpu.worker.restarts": lambda _: pulse.restarts({"hung": 1}),
+    "otel_gpu.attribution.up": lambda _: pulse.attribution_up([Unread()]),
+    "otel_gpu.build.info": lambda snapshot: pulse.build_info(snapshot, "1", "2"),
+    "otel.sdk.exporter.metric_data_point.exported": lambda _: pulse.exported(
+        {"otlp/0": (5, {"timeout": 3})}
+    ),
+    "process.memory.usage": lambda _: pulse.memory_usage(Usage(1.0, 4096)),
+    "process.cpu.time": lambda _: pulse.cpu_time(Usage(1.0, 4096)),
+}
