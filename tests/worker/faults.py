@@ -28,7 +28,7 @@ class Faults:
         return (self._directory / "closed").exists()
 
 
-def eventually(condition: Callable[[], bool], within_s: float = 5.0) -> bool:
+def eventually(condition: Callable[[], bool], within_s: float = 15.0) -> bool:
     """Wait for something that another process does."""
     until_s = time.monotonic() + within_s
     while not condition():
