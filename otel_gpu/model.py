@@ -396,6 +396,4 @@ class BackendError(OtelGpuError):
 
     def __init__(self, code: int, text: str, remedy: str = "") -> None:
         super().__init__(f"{text}. {remedy}" if remedy else text)
-        self.code = code
-        self.text = text
-        self.remedy = remedy
+        self.code, self.text, self.remedy = code, text, remedy
