@@ -361,6 +361,17 @@ def is_lost(batch: Batch) -> bool:
     return not LOST.isdisjoint(codes) or codes.count(Code.UNKNOWN) > 1
 
 
+def is_stale(page: Page, batch: Batch) -> bool:
+    """Whether a MIG instance's handle is old: what was served is an invalid argument now (nvml.h).
+
+    A new enumeration forgets what was served, so no question asks for one twice in a row.
+    """
+    return batch.device.is_instance and any(
+        answer.code == Code.INVALID_ARGUMENT and query in page.served
+        for query, answer in batch.answers.items()
+    )
+
+
 def emptied(page: Page, device: Device, metrics: Sequence[Metric], missing: Missing) -> Page:
     """End every series of a GPU that does not answer. What it counted before is kept.
 

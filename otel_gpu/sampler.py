@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from otel_gpu.attribution import Source, gathered
-from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, renewed
+from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, is_stale, renewed
 from otel_gpu.model import (
     Answer,
     BackendError,
@@ -261,6 +261,8 @@ class Sampler:
         if is_lost(batch):
             self._lose([batch.device], Reason.LOST, "the GPU is lost or needs a reset")
             return
+        if is_stale(self._ledger[uuid], batch):
+            self._driver.reopen()
         self._ledger[uuid] = fold(self._ledger[uuid], batch, metrics, self._plan.window_s)
         self._up[uuid] = True
 

@@ -114,6 +114,23 @@ class TestDriver:
         assert shown(rig.step(1.0))["static"] == 19
         assert rig.driver.generation == 2
 
+    def test_an_instance_whose_handle_went_old_is_enumerated_anew_once(self) -> None:
+        slice_ = instance(gpu(0))
+        rig = Rig(gpu(0), slice_)
+        rig.step()
+        rig.machine.answers[slice_.uuid, F] = Answer(Code.INVALID_ARGUMENT)
+        for _ in range(5):
+            rig.step(1.0)
+        assert rig.driver.generation == 2
+
+    def test_a_gpu_that_refuses_what_it_served_is_not_enumerated_anew(self) -> None:
+        rig = Rig()
+        rig.step()
+        rig.machine.answers[GPU, F] = Answer(Code.INVALID_ARGUMENT)
+        for _ in range(5):
+            rig.step(1.0)
+        assert rig.driver.generation == 1
+
     def test_a_machine_without_gpus_is_no_trouble(self) -> None:
         rig = Rig()
         rig.machine.devices.clear()
