@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import fsum
 from typing import NamedTuple
 
 from otel_gpu.backends.simulation.chance import Chance
@@ -33,9 +34,10 @@ def timetable(chance: Chance, load: float) -> tuple[Phase, ...]:
         [phase._replace(job=number) for phase in job(chance.part("job", number))]
         for number in range(JOBS)
     ]
-    busy = sum(phase.seconds for phases in jobs for phase in phases)
+    # fsum: what sum() makes of floats depends on the version of Python (3.12 compensates)
+    busy = fsum(phase.seconds for phases in jobs for phase in phases)
     weights = [chance.between(0.4, 1.6, "gap", number) for number in range(JOBS)]
-    second = busy * (1 - load) / load / sum(weights)
+    second = busy * (1 - load) / load / fsum(weights)
     phases: list[Phase] = []
     for phases_of_job, weight in zip(jobs, weights, strict=True):
         phases += [idle(weight * second), *phases_of_job]
