@@ -337,7 +337,7 @@ def main() -> None:
             raise
         print(error, file=sys.stderr)
         sys.exit(USAGE if isinstance(error, ConfigError) else FAILED)
-    except Exception as error:
+    except Exception as error:  # a fault of ours is one line too, as any error
         if "--debug" in sys.argv:
             raise
         kind = type(error).__name__

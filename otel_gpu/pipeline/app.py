@@ -79,7 +79,7 @@ class App:
             return _refusal(405, "only GET and HEAD", allow="GET, HEAD")
         try:
             return await answer(_request(scope))
-        except Exception:
+        except Exception:  # one page that fails leaves the others served
             log.exception("%s failed", scope["path"])
             return _refusal(500, "this failed, and the agent's log says why")
 

@@ -200,7 +200,7 @@ class PushReader(MetricReader):
         failures = self._failures
         try:
             self.collect(timeout_millis=self._interval_s * 1e3)
-        except Exception:
+        except Exception:  # a callback or the SDK; the next collection must still come
             log.exception("%s: the collection failed", self._target)
             return False
         return self._failures <= failures

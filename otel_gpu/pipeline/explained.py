@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
 
 from otel_gpu.pipeline.cadence import ExportError
+from otel_gpu.pipeline.overhearing import overhearing
 
-LOGGERS = (
-    "opentelemetry.exporter.otlp.proto.http.metric_exporter",
-    "opentelemetry.exporter.otlp.proto.grpc.exporter",
-)
-
-_said: ContextVar[list[str] | None] = ContextVar("said", default=None)
 _CODE = re.compile(r"StatusCode\.(\w+)")
 _RETRY = re.compile(r",? retrying in [\d.]+s\b\.?")
 
@@ -42,16 +34,12 @@ class ExplainedExporter(MetricExporter):
         )
         self._exporter = exporter
         self._transport = transport
-        for name in LOGGERS:
-            filters = logging.getLogger(name).filters
-            if _overhear not in filters:
-                filters.insert(0, _overhear)  # before gRPC's, which drops a reason said before
 
     def export(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **kwargs: Any
     ) -> MetricExportResult:
         """Export, or raise ExportError."""
-        with _overhearing() as said:
+        with overhearing() as said:
             try:
                 result = self._exporter.export(metrics_data, timeout_millis, **kwargs)
             except Exception as error:
@@ -80,22 +68,3 @@ def explained(said: Sequence[str]) -> ExportError:
     code = _CODE.search(" ".join(said))
     text = _RETRY.sub("", said[-2:][0]) if said else "the exporter gave no reason"
     return ExportError(code[1] if code else "_OTHER", text)
-
-
-@contextmanager
-def _overhearing() -> Iterator[list[str]]:
-    said: list[str] = []
-    token = _said.set(said)
-    try:
-        yield said
-    finally:
-        _said.reset(token)
-
-
-def _overhear(record: logging.LogRecord) -> bool:
-    """Take a record out of the log, where it was made during an export of ours."""
-    said = _said.get()
-    if said is None:
-        return True
-    said.append(record.getMessage())
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
@@ -41,7 +42,7 @@ class SeriesObservation(Protocol):
         """Whose reading it is: attributes, Resource and start time."""
 
 
-class Observable:
+class Observable(ABC):
     """The part that the three observable instruments share.
 
     Callbacks may run for several readers at the same time, so they must be thread-safe; one that
@@ -77,8 +78,9 @@ class Observable:
         """Give the rows of one Resource their SDK form."""
         return Metric(self.name, self.description, self.unit, self._data(rows, time_ns))
 
+    @abstractmethod
     def _data(self, rows: Sequence[Row], time_ns: int) -> Gauge | Sum:
-        raise NotImplementedError
+        """Give the rows the form of the instrument's kind."""
 
     def _tell(self, failure: Exception | None, dropped: Sequence[object]) -> None:
         """Log a change: once when something goes wrong, once when it is over."""

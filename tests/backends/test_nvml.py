@@ -182,7 +182,7 @@ class TestOpening:
     def test_without_a_driver_says_which_file_did_not_load(self) -> None:
         with suppress(OSError):
             ctypes.CDLL("libnvidia-ml.so.1")
-            pytest.skip("this machine has a driver")
+            pytest.skip("this machine has a driver, so a missing one cannot be shown")
         with pytest.raises(BackendError, match=r"libnvidia-ml\.so\.1.*cannot open") as error:
             NvmlBackend().open()
         assert error.value.code == Code.LIBRARY_NOT_FOUND
@@ -278,7 +278,7 @@ class TestAsking:
         (answer,) = ask(a_gpu(ComputeRunningProcesses_v3=one), query)
         if not host_pids():
             assert answer == Answer(Code.PID_NAMESPACE)
-            pytest.skip("this machine is a PID namespace of its own")
+            pytest.skip("in a PID namespace of its own, NVML's PIDs are refused: that was shown")
         (process,) = answer.value
         assert (process["pid"], process["usedGpuMemory"]) == (os.getpid(), 4096)
         assert process["name"].startswith("python")

@@ -13,6 +13,7 @@ import pytest
 from otel_gpu.backends.processes import HOST_PID_NAMESPACE, executable, host_pids, named
 
 SECRET = "--token=hunter2"
+# Lives until the test has read its name, and is killed then.
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(60)", SECRET)
 
 

@@ -63,7 +63,7 @@ def driverless() -> bool:
 
 def test_a_machine_without_a_driver_is_told_that_the_library_is_missing(tmp_path: Path) -> None:
     if not driverless():
-        pytest.skip("this machine has a driver")
+        pytest.skip("this machine has a driver, so a missing one cannot be shown")
     Box(tmp_path).kernel()
     for root in (Path("/"), tmp_path):
         report = examine("nvml", root, {})

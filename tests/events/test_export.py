@@ -17,7 +17,6 @@ from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.config import Otlp, Tls
 from otel_gpu.events.export import SHUTDOWN_S, Outlet
-from otel_gpu.events.otlp import logs_url
 from otel_gpu.events.record import Record, Severity
 from otel_gpu.events.telling import told
 from otel_gpu.model import ConfigError
@@ -264,20 +263,6 @@ def test_where_the_sdk_is_disabled_each_record_is_a_line(
     monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
     start(free_port()).write([XID])
     assert len(lines(caplog)) == 1
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "url"),
-    [
-        ("http://collector:4318", "http://collector:4318/v1/logs"),
-        ("http://collector:4318/", "http://collector:4318/v1/logs"),
-        ("https://backend/otlp", "https://backend/otlp/v1/logs"),
-        ("https://backend/otlp/v1/metrics", "https://backend/otlp/v1/logs"),
-        ("https://backend/v1/logs?key=1", "https://backend/v1/logs?key=1"),
-    ],
-)
-def test_an_endpoint_is_the_base_of_all_signals(endpoint: str, url: str) -> None:
-    assert logs_url(endpoint) == url
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc import exporter as grpc_exporter
+from opentelemetry.exporter.otlp.proto.http import _log_exporter as http_log_exporter
 from opentelemetry.exporter.otlp.proto.http import metric_exporter as http_exporter
 from opentelemetry.sdk.metrics.export import (
     ConsoleMetricExporter,
@@ -15,7 +16,8 @@ from opentelemetry.sdk.metrics.export import (
 )
 
 from otel_gpu.pipeline.cadence import ExportError
-from otel_gpu.pipeline.explained import LOGGERS, ExplainedExporter, explained
+from otel_gpu.pipeline.explained import ExplainedExporter, explained
+from otel_gpu.pipeline.overhearing import LOGGERS
 
 TRANSIENT = "Transient error StatusCode.UNAVAILABLE encountered while exporting metrics to c:4317"
 
@@ -45,7 +47,8 @@ def test_the_kind_takes_few_values_and_the_text_names_the_cause(
 
 
 def test_the_loggers_are_those_of_the_official_exporters() -> None:
-    assert set(LOGGERS) == {grpc_exporter.logger.name, http_exporter._logger.name}
+    official = (grpc_exporter.logger, http_exporter._logger, http_log_exporter._logger)
+    assert set(LOGGERS) == {logger.name for logger in official}
 
 
 class Grumbling(ConsoleMetricExporter):
@@ -67,5 +70,5 @@ def test_a_reason_is_heard_at_each_failure_and_not_logged(
         assert told.value.kind == "UNAVAILABLE"
     assert not caplog.records
 
-    logging.getLogger(LOGGERS[1]).error("of somebody else's exporter")
+    logging.getLogger(grpc_exporter.logger.name).error("of somebody else's exporter")
     assert [record.getMessage() for record in caplog.records] == ["of somebody else's exporter"]

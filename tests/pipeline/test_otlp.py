@@ -19,7 +19,7 @@ from otel_gpu.model import ConfigError
 from otel_gpu.pipeline import Context
 from otel_gpu.pipeline.cadence import PushReader
 from otel_gpu.pipeline.explained import ExplainedExporter
-from otel_gpu.pipeline.otlp import build, exporter, metrics_url
+from otel_gpu.pipeline.otlp import build, exporter
 from tests.pipeline.box import POINTS, START_NS, Box
 from tests.receiver import Certificate, GrpcReceiver, HttpReceiver, Receiver, metrics, points, value
 
@@ -307,20 +307,6 @@ def test_dead_collectors_hold_up_a_shutdown_for_less_than_two_seconds(
 
 
 # What is refused at once
-
-
-@pytest.mark.parametrize(
-    ("endpoint", "url"),
-    [
-        ("http://c:4318", "http://c:4318/v1/metrics"),
-        ("http://c:4318/", "http://c:4318/v1/metrics"),
-        ("https://c/otlp/", "https://c/otlp/v1/metrics"),
-        ("https://c/otlp/v1/metrics", "https://c/otlp/v1/metrics"),
-        ("https://c/v1/metrics/?key=1", "https://c/v1/metrics?key=1"),
-    ],
-)
-def test_a_base_url_gets_the_path_of_metrics(endpoint: str, url: str) -> None:
-    assert metrics_url(endpoint) == url
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
