@@ -103,12 +103,21 @@ class Worker:
         """Be rid of the process: ask it, then SIGTERM, then SIGKILL, each for `timeout_s` at most.
 
         A process that the kernel holds inside a driver call outlives even that. It is not waited
-        for: see `abandoned`.
+        for: see `abandoned`. Who is interrupted in here, by a second ^C, leaves no process behind.
         """
-        if self._polite:
-            self._say_goodbye(timeout_s)
-        self._channel.close()
-        self._page.close()
+        try:
+            if self._polite:
+                self._say_goodbye(timeout_s)
+            self._end(timeout_s)
+        except BaseException:
+            stopped(self._process, signal.SIGKILL, LAST_WORDS_S)
+            raise
+        finally:
+            self._channel.close()
+            self._page.close()
+
+    def _end(self, timeout_s: float) -> None:
+        self._channel.close()  # which a worker that is well takes for its end
         if not (
             (self._polite and gone(self._process, timeout_s))
             or stopped(self._process, signal.SIGTERM, timeout_s)

@@ -32,6 +32,7 @@ def agent(faults: Faults, then: str) -> tuple[subprocess.Popen[str], int]:
     """Start a process that has a worker; give it, and its worker's pid."""
     process = subprocess.Popen(
         [sys.executable, "-c", AGENT.format(backend=faults.backend, then=then)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -58,8 +59,11 @@ def test_a_worker_ends_when_its_agent_is_killed(faults: Faults) -> None:
 
 
 def test_an_agent_with_a_hung_worker_leaves_soon_after_sigterm(faults: Faults) -> None:
-    process, worker = agent(faults, "door.ask([('GPU-a', [])])")
+    process, worker = agent(faults, "sys.stdin.readline(); door.ask([('GPU-a', [])])")
     os.kill(worker, signal.SIGSTOP)
+    assert process.stdin
+    process.stdin.write("ask now, and it will not be answered\n")
+    process.stdin.flush()
     before_s = time.monotonic()
     process.terminate()
     process.communicate(timeout=10)

@@ -177,6 +177,22 @@ def test_a_stopped_worker_is_gone_soon_after_it_is_closed(faults: Faults) -> Non
     assert not alive(worker.pid)
 
 
+class SecondInterrupt(threading.Event):
+    """Stands where a signal handler raises: at any moment of the farewell."""
+
+    def is_set(self) -> bool:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_farewell_leaves_no_stopped_worker_behind(faults: Faults) -> None:
+    worker = Worker.start(faults.backend, SecondInterrupt())
+    os.kill(worker.pid, signal.SIGSTOP)
+    with pytest.raises(KeyboardInterrupt):
+        worker.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker.pid, 0)
+
+
 def test_a_process_that_does_not_end_is_not_waited_for_and_is_reaped_later(faults: Faults) -> None:
     worker = Worker.start(faults.backend)
     worker.open()
