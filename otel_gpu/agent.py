@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -27,11 +27,12 @@ from otel_gpu.config import Settings
 from otel_gpu.document import document
 from otel_gpu.events.export import Outlet
 from otel_gpu.events.watch import Watch, kernel_log
+from otel_gpu.exports import ExportStats
 from otel_gpu.instruments import Instruments, Shape, Supply
 from otel_gpu.model import NODE, Attributes, ConfigError, Point, Profile, Snapshot
 from otel_gpu.news import news
 from otel_gpu.pipeline import Context, load
-from otel_gpu.pipeline.cadence import ExportStats, PushReader
+from otel_gpu.pipeline.cadence import CadenceReader
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Plan, Sampler, tiers
@@ -227,16 +228,15 @@ class Agent:
         return time.monotonic() - self.sampler.swept_s
 
     def _export_stats(self) -> Mapping[str, ExportStats]:
-        """Give what became of the points of each target that pushes."""
+        """Give what became of the points of each part that pushes."""
         return {
             name: reader.stats
             for name, reader in self.readers.items()
-            if isinstance(reader, PushReader)
+            if isinstance(reader, CadenceReader)
         }
 
-    def _exported(self, _snapshot: Snapshot) -> pulse.Points:
-        stats = self._export_stats()
-        return pulse.exported({name: (one.exported, one.failed) for name, one in stats.items()})
+    def _of_exports(self, points: Callable[[pulse.Stats], pulse.Points]) -> Supply:
+        return lambda _snapshot: points(self._export_stats())
 
     def _supplies(self) -> Mapping[str, Supply]:
         """Say where each metric that the agent counts itself comes from."""
@@ -253,7 +253,13 @@ class Agent:
             "otel_gpu.worker.restarts": lambda _: pulse.restarts(self.driver.restarts),
             "otel_gpu.attribution.up": lambda _: pulse.attribution_up(self._sources),
             "otel_gpu.build.info": lambda s: pulse.build_info(s, __version__, sdk_version),
-            "otel.sdk.exporter.metric_data_point.exported": self._exported,
+            "otel.sdk.exporter.metric_data_point.exported": self._of_exports(pulse.exported),
+            "otel.sdk.exporter.metric_data_point.inflight": self._of_exports(pulse.inflight),
+            "otel_gpu.queue.size": self._of_exports(pulse.queue_size),
+            "otel_gpu.queue.age": self._of_exports(
+                lambda stats: pulse.queue_age(stats, time.time_ns())
+            ),
+            "otel_gpu.queue.dropped": self._of_exports(pulse.queue_dropped),
             "process.memory.usage": lambda _: pulse.memory_usage(self.driver.usage()),
             "process.cpu.time": lambda _: pulse.cpu_time(self.driver.usage()),
         }

@@ -25,7 +25,6 @@ ABSENT_OPTIONS: dict[str, dict[str, frozenset[Any]]] = {
         "counters_file": frozenset({None}),
         "web_config": frozenset({None}),
     },
-    "otlp": {"temporality": frozenset({"cumulative"}), "queue.directory": frozenset({None})},
 }
 """The same for the parts of the pipeline."""
 
@@ -41,8 +40,6 @@ def lacking(settings: Settings) -> Iterator[str]:
     yield from refused(settings, ABSENT, "")
     for place, part in enumerate(settings.pipeline):
         where = f"pipeline[{place}].{part.name}"
-        if part.name == "file":
-            yield f"{where}: this version of otel-gpu has no such part; leave it out"
         yield from refused(part.options, ABSENT_OPTIONS.get(part.name, {}), f"{where}.")
 
 

@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from otel_gpu.attribution import Source
+from otel_gpu.exports import Backlog, ExportStats
 from otel_gpu.model import Attributes, Point, Reason, Snapshot
 from otel_gpu.usage import Usage, usage
 
 Points = Iterable[tuple[str, Point]]
+Stats = Mapping[str, ExportStats]
+"""What became of the points of each target, by its `otel.component.name`."""
 
 
 def nvml_up(snapshot: Snapshot) -> Points:
@@ -72,13 +75,46 @@ def build_info(snapshot: Snapshot, version: str, sdk_version: str) -> Points:
     yield "", Point(1, tuple((key, value) for key, value in versions.items() if value))
 
 
-def exported(stats: Mapping[str, tuple[int, Mapping[str, int]]]) -> Points:
+def exported(stats: Stats) -> Points:
     """Give the points that each target took, and those that failed by `error.type`."""
-    for name, (succeeded, failed) in stats.items():
-        target: Attributes = (("otel.component.name", name),)
-        yield "", Point(succeeded, target)
-        for kind, count in failed.items():
+    for target, one in _targets(stats):
+        yield "", Point(one.exported, target)
+        for kind, count in one.failed.items():
             yield "", Point(count, (*target, ("error.type", kind)))
+
+
+def inflight(stats: Stats) -> Points:
+    """Give the points that wait for each target, or are on their way."""
+    for target, one in _targets(stats):
+        yield "", Point(one.inflight, target)
+
+
+def queue_size(stats: Stats) -> Points:
+    """Give the bytes that each queue holds."""
+    for target, backlog in _backlogs(stats):
+        yield "", Point(backlog.size_bytes, target)
+
+
+def queue_age(stats: Stats, now_ns: int) -> Points:
+    """Give how long ago the oldest batch of each queue was collected, in seconds."""
+    for target, backlog in _backlogs(stats):
+        since_ns = now_ns if backlog.oldest_ns is None else backlog.oldest_ns
+        yield "", Point(max(0.0, (now_ns - since_ns) / 1e9), target)
+
+
+def queue_dropped(stats: Stats) -> Points:
+    """Give the points that each queue lost, by reason."""
+    for target, backlog in _backlogs(stats):
+        for reason, points in backlog.dropped.items():
+            yield "", Point(points, (*target, ("otel_gpu.reason", reason)))
+
+
+def _targets(stats: Stats) -> Iterable[tuple[Attributes, ExportStats]]:
+    return (((("otel.component.name", name),), one) for name, one in stats.items())
+
+
+def _backlogs(stats: Stats) -> Iterable[tuple[Attributes, Backlog]]:
+    return ((target, one.backlog) for target, one in _targets(stats) if one.backlog)
 
 
 def memory_usage(worker: Usage | None) -> Points:

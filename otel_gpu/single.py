@@ -23,6 +23,7 @@ from otel_gpu.instruments import Instruments, Shape
 from otel_gpu.ledger import Page
 from otel_gpu.model import NODE, Device, Query, Reason, Snapshot
 from otel_gpu.pipeline.exposition import Exposition, Format
+from otel_gpu.pipeline.otlp_json import line
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Sampler
@@ -92,14 +93,9 @@ def as_prometheus(settings: Settings, snapshot: Snapshot) -> str:
 
 
 def as_otlp(settings: Settings, snapshot: Snapshot) -> str:
-    """Write a snapshot as OTLP JSON: an ExportMetricsServiceRequest (OTLP specification)."""
-    from google.protobuf.json_format import MessageToJson  # noqa: PLC0415 - heavy, and rarely used
-    from opentelemetry.exporter.otlp.proto.common.metrics_encoder import (  # noqa: PLC0415 - as above
-        encode_metrics,
-    )
-
+    """Write a snapshot as the `file` part does: a line of OTLP JSON."""
     data, _ = collected(settings, snapshot, os.environ)
-    return str(MessageToJson(encode_metrics(data)))
+    return line(data)
 
 
 def capture(settings: Settings, path: Path, label: str, sweeps: int, pause_s: float) -> int:

@@ -20,19 +20,27 @@ import grpc  # type: ignore[import-untyped]  # noqa: TID251 - this end speaks gR
 import pytest
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
-    ExportMetricsServiceResponse,
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, NumberDataPoint
 
 PATIENCE_S = 10.0
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What to answer: an HTTP status or a gRPC code, headers or trailers, a body."""
+
+    status: Any = 200
+    headers: Mapping[str, str | bytes] = field(default_factory=dict)
+    body: bytes = b""
+
+
 @dataclass
 class Receiver:
     """What both servers got, and what they are to answer.
 
-    `statuses` are the answers to the next requests, one each, as HTTP statuses or gRPC codes; where
-    there is none left, the answer is a success.
+    `statuses` are the answers to the next requests, one each, as HTTP statuses, gRPC codes or whole
+    answers; where there is none left, the answer is a success.
     """
 
     requests: list[ExportMetricsServiceRequest] = field(default_factory=list)
@@ -53,15 +61,16 @@ class Receiver:
                 self._changed.wait(left_s)
             return list(self.requests)
 
-    def keep(self, path: str, headers: Mapping[str, str], body: bytes) -> Any:
-        """Keep a request; give what to answer, or None for a success."""
+    def keep(self, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Keep a request; give what to answer."""
         request = ExportMetricsServiceRequest.FromString(body)
         with self._changed:
             self.requests.append(request)
             self.headers.append(headers)
             self.paths.append(path)
             self._changed.notify_all()
-            return self.statuses.popleft() if self.statuses else None
+            answer = self.statuses.popleft() if self.statuses else Answer()
+            return answer if isinstance(answer, Answer) else Answer(answer)
 
 
 def metrics(request: ExportMetricsServiceRequest) -> Iterator[tuple[dict[str, str], Metric]]:
@@ -119,13 +128,14 @@ class HttpReceiver:
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 headers = {name.lower(): text for name, text in self.headers.items()}
-                status = receiver.keep(self.path, headers, body) or 200
-                answer = ExportMetricsServiceResponse().SerializeToString()
-                self.send_response(status)
+                answer = receiver.keep(self.path, headers, body)
+                self.send_response(answer.status)
                 self.send_header("content-type", "application/x-protobuf")
-                self.send_header("content-length", str(len(answer)))
+                self.send_header("content-length", str(len(answer.body)))
+                for name, text in answer.headers.items():
+                    self.send_header(name, str(text))
                 self.end_headers()
-                self.wfile.write(answer)
+                self.wfile.write(answer.body)
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -157,13 +167,16 @@ class HttpReceiver:
 class GrpcReceiver:
     """opentelemetry.proto.collector.metrics.v1.MetricsService, without generated code."""
 
-    def __init__(self, receiver: Receiver, certificate: Certificate | None = None) -> None:
+    def __init__(
+        self, receiver: Receiver, certificate: Certificate | None = None, port: int = 0
+    ) -> None:
         def export(body: bytes, context: Any) -> bytes:
             metadata = {entry.key: str(entry.value) for entry in context.invocation_metadata()}
-            code = receiver.keep("grpc", metadata, body)
-            if code is not None:
-                context.abort(code, "as the test wants it")
-            return ExportMetricsServiceResponse().SerializeToString()
+            answer = receiver.keep("grpc", metadata, body)
+            context.set_trailing_metadata(tuple(answer.headers.items()))
+            if isinstance(answer.status, grpc.StatusCode):
+                context.abort(answer.status, "as the test wants it")
+            return answer.body
 
         self._server = grpc.server(ThreadPoolExecutor(2))
         self._server.add_generic_rpc_handlers(
@@ -179,7 +192,7 @@ class GrpcReceiver:
             credentials = grpc.ssl_server_credentials([(key, pem)], pem, require_client_auth=True)
             receiver.grpc_port = self._server.add_secure_port("127.0.0.1:0", credentials)
         else:
-            receiver.grpc_port = self._server.add_insecure_port("127.0.0.1:0")
+            receiver.grpc_port = self._server.add_insecure_port(f"127.0.0.1:{port}")
         self._server.start()
 
     def close(self) -> None:

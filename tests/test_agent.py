@@ -251,10 +251,11 @@ def test_require_gpu_exits_with_3_where_there_is_none(tmp_path: Path) -> None:
     assert "nvidia" in ended.stderr
 
 
-def test_a_part_that_is_not_there_yet_is_refused(tmp_path: Path) -> None:
-    ended = otel_gpu("run", "--config", written(tmp_path, pipeline=[{"file": {"path": "x.jsonl"}}]))
+def test_an_option_that_is_not_there_yet_is_refused(tmp_path: Path) -> None:
+    part = {"prometheus": {"names": ["dcgm-4.8.2"]}}
+    ended = otel_gpu("run", "--config", written(tmp_path, pipeline=[part]))
     assert ended.returncode == 2
-    assert ended.stderr.startswith("pipeline[0].file: ")
+    assert ended.stderr.startswith("pipeline[0].prometheus.names: ")
 
 
 def test_the_agent_never_imports_pynvml(tmp_path: Path) -> None:

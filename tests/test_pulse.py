@@ -4,6 +4,7 @@ import os
 
 from otel_gpu import pulse
 from otel_gpu.attribution import Health, Owners
+from otel_gpu.exports import Backlog, ExportStats
 from otel_gpu.model import Gap, Missing, Point, Reason, Snapshot, System
 from otel_gpu.usage import Usage
 from tests.machine import gpu
@@ -124,14 +125,49 @@ def test_the_build_names_the_versions_that_are_known() -> None:
     }
 
 
-def test_exports_are_counted_by_target_and_failures_by_their_kind() -> None:
-    found = list(pulse.exported({"otlp/0": (700, {"timeout": 30, "rejected": 2})}))
-    name = ("otel.component.name", "otlp/0")
-    assert found == [
-        ("", Point(700, (name,))),
-        ("", Point(30, (name, ("error.type", "timeout")))),
-        ("", Point(2, (name, ("error.type", "rejected")))),
+WAITING = Backlog(4096, 2, 1400, 10_000_000_000, {"full": 30})
+EXPORTS = {
+    "otlp/0": ExportStats(700, 1400, {"503": 30, "rejected": 2}, backlog=WAITING),
+    "otlp/1": ExportStats(700, backlog=Backlog()),
+    "console/2": ExportStats(5),
+}
+
+
+def by_target(points: pulse.Points) -> list[tuple[str, str, float]]:
+    """Give the target, what else the point says, and the value."""
+    return [
+        (str(point.attributes[0][1]), "".join(str(text) for _, text in point.attributes[1:]), value)
+        for _, point in points
+        for value in [point.value]
     ]
+
+
+def test_exports_are_counted_by_target_and_failures_by_their_kind() -> None:
+    assert by_target(pulse.exported(EXPORTS)) == [
+        ("otlp/0", "", 700),
+        ("otlp/0", "503", 30),
+        ("otlp/0", "rejected", 2),
+        ("otlp/1", "", 700),
+        ("console/2", "", 5),
+    ]
+
+
+def test_what_waits_is_told_by_target() -> None:
+    waiting = [("otlp/0", "", 1400), ("otlp/1", "", 0), ("console/2", "", 0)]
+    assert by_target(pulse.inflight(EXPORTS)) == waiting
+
+
+def test_a_queue_tells_its_size_its_age_and_what_it_lost_and_others_have_none() -> None:
+    assert by_target(pulse.queue_size(EXPORTS)) == [("otlp/0", "", 4096), ("otlp/1", "", 0)]
+    assert by_target(pulse.queue_age(EXPORTS, 12_500_000_000)) == [
+        ("otlp/0", "", 2.5),
+        ("otlp/1", "", 0.0),
+    ]
+    assert by_target(pulse.queue_dropped(EXPORTS)) == [("otlp/0", "full", 30)]
+
+
+def test_a_clock_that_was_set_back_makes_no_queue_younger_than_now() -> None:
+    assert by_target(pulse.queue_age(EXPORTS, 9_000_000_000))[0] == ("otlp/0", "", 0.0)
 
 
 def test_the_agent_tells_what_it_uses_itself_and_what_its_worker_uses() -> None:

@@ -132,6 +132,51 @@ EXPORTED_POINTS = Metric(
     typical=(1, 100),
 )
 
+INFLIGHT_POINTS = Metric(
+    name="otel.sdk.exporter.metric_data_point.inflight",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="{data_point}",
+    brief="Points that were collected for a target and wait to be sent, or are being sent.",
+    read=supplied("each push part of the pipeline"),
+    attributes=("otel.component.name",),
+    integer=True,
+    typical=(0, 1000),
+)
+
+QUEUE_SIZE = Metric(
+    name="otel_gpu.queue.size",
+    kind=Kind.UPDOWNCOUNTER,
+    unit="By",
+    brief="What waits to be sent to a target, compressed.",
+    read=supplied("each OTLP part of the pipeline"),
+    attributes=("otel.component.name",),
+    integer=True,
+    typical=(0, 50_000),
+)
+
+QUEUE_AGE = Metric(
+    name="otel_gpu.queue.age",
+    kind=Kind.GAUGE,
+    unit="s",
+    brief="Time since the oldest batch that waits for a target was collected, else 0.",
+    read=supplied("each OTLP part of the pipeline"),
+    attributes=("otel.component.name",),
+    typical=(0, 0),
+)
+
+QUEUE_DROPPED = Metric(
+    name="otel_gpu.queue.dropped",
+    kind=Kind.COUNTER,
+    unit="{point}",
+    brief="Points that left a queue unsent: it was full, or what lay on disk was damaged.",
+    read=supplied("each OTLP part of the pipeline"),
+    attributes=("otel.component.name", "otel_gpu.reason"),
+    integer=True,
+    typical=(0, 0),
+    note="Points that a target refused are in `otel.sdk.exporter.metric_data_point.exported`, "
+    "with an `error.type`.",
+)
+
 EXPORT_DURATION = Metric(
     name="otel.sdk.exporter.operation.duration",
     kind=Kind.HISTOGRAM,
@@ -205,6 +250,10 @@ METRICS = (
     WORKER_RESTARTS,
     ATTRIBUTION_UP,
     EXPORTED_POINTS,
+    INFLIGHT_POINTS,
+    QUEUE_SIZE,
+    QUEUE_AGE,
+    QUEUE_DROPPED,
     EXPORT_DURATION,
     SCRAPE_DURATION,
     MEMORY_USAGE,

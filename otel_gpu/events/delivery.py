@@ -12,18 +12,13 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any, Protocol
 
-from otel_gpu.pipeline.cadence import ExportError
+from otel_gpu.pipeline.failure import PASSING_CODES, PASSING_STATUSES, ExportError
 
 FIRST_S = 1.0
 LONGEST_S = 30.0
 
-PASSING = frozenset(
-    {
-        *("429", "502", "503", "504"),  # HTTP; as in OTLP's specification, "Retryable"
-        *("CANCELLED", "DEADLINE_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"),  # gRPC, likewise
-        *("OUT_OF_RANGE", "UNAVAILABLE", "DATA_LOSS"),
-    }
-)
+PASSING = PASSING_STATUSES | PASSING_CODES | {"RESOURCE_EXHAUSTED"}
+"""With the last one the official exporter does not tell whether it may pass: so it is tried."""
 
 Batch = Sequence[Any]
 """Records as the SDK hands them on."""

@@ -17,10 +17,10 @@ from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.config import Otlp
 from otel_gpu.config.masks import masked_url
+from otel_gpu.events.explained import explained
 from otel_gpu.events.record import Record
 from otel_gpu.pipeline import endpoint
-from otel_gpu.pipeline.cadence import ExportError
-from otel_gpu.pipeline.explained import explained
+from otel_gpu.pipeline.failure import ExportError
 from otel_gpu.pipeline.overhearing import overhearing
 
 _older_record: Any = getattr(sdk_logs, "LogRecord", None)  # which is gone in 1.39

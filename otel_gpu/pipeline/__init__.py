@@ -19,6 +19,7 @@ GROUP = "otel_gpu.pipeline"
 BUILT_IN: Mapping[str, str] = {
     "prometheus": "otel_gpu.pipeline.prometheus",
     "otlp": "otel_gpu.pipeline.otlp",
+    "file": "otel_gpu.pipeline.file",
     "console": "otel_gpu.pipeline.console",
 }
 """The parts that need no installed entry point, so that a source tree works as it is."""
@@ -32,7 +33,12 @@ def _empty() -> Mapping[str, Any]:
     return {}
 
 
-def _not_recorded(metric: str, value: float, attributes: Attributes) -> None:
+Record = Callable[[str, float, Attributes], None]
+"""Takes a value of one of the agent's own histograms: the metric's name, the value in its unit."""
+
+
+def not_recorded(metric: str, value: float, attributes: Attributes) -> None:
+    """Record nothing: for whoever has no agent around him."""
     del metric, value, attributes
 
 
@@ -54,7 +60,7 @@ class Context:
     healthy: Callable[[], str | None] = _nothing_wrong
     ready: Callable[[], str | None] = _nothing_wrong
     fresh: Callable[[], str | None] = _nothing_wrong
-    record: Callable[[str, float, Attributes], None] = _not_recorded
+    record: Record = not_recorded
 
 
 Factory = Callable[[Any, Context], MetricReader]

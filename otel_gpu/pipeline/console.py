@@ -11,8 +11,8 @@ from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult,
 
 from otel_gpu.config import Console
 from otel_gpu.pipeline import Context
-from otel_gpu.pipeline.cadence import PushReader
 from otel_gpu.pipeline.glance import glances
+from otel_gpu.pipeline.push import PushReader
 
 INTERVAL_S = 5.0
 """That of the default tier: each line has something new."""

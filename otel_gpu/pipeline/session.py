@@ -3,45 +3,74 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from http import HTTPStatus
 from typing import Any
 
 import requests
 
-from otel_gpu.config.masks import MASK, masked_url
-from otel_gpu.pipeline.cadence import ExportError
+from otel_gpu.config.masks import MASK
+from otel_gpu.pipeline.failure import ExportError
+from otel_gpu.pipeline.outcome import Later, Outcome, Taken, of_http
 
 _QUERY = re.compile(r"(?<=\?)[^\s()]+")
 """What may be a key, in a URL's path that an exception quotes."""
 
 
 class Session(requests.Session):
-    """A session for `OTLPMetricExporter(session=...)`; one export at a time."""
+    """A session for an official exporter (its argument `session`); one export at a time."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._failure: ExportError | None = None
+        self.outcome: Outcome | None = None
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """Send, and remember what did not work."""
+        """Send, and remember what came of it. Redirects are not followed: a POST would be lost."""
         if isinstance(self.verify, str):  # or REQUESTS_CA_BUNDLE would win over tls.ca_file
             kwargs["verify"] = self.verify
+        kwargs["allow_redirects"] = False
         try:
             response = super().send(request, **kwargs)
-        except requests.RequestException as error:
-            self._failure = ExportError(type(error).__name__, _QUERY.sub(MASK, str(error)))
+        except OSError as error:  # RequestException is one; so is a certificate that is not there
+            self.outcome = Later(type(error).__name__, _QUERY.sub(MASK, str(_cause(error))))
             raise
-        status = response.status_code
-        accepted = 200 <= status < 300  # a redirect is none: a POST is not sent again
-        self._failure = None if accepted else ExportError(str(status), _text(response))
+        self.outcome = of_http(
+            response.status_code, response.reason, response.headers, response.content
+        )
         return response
 
     def failure(self) -> ExportError | None:
         """Give, once, why the last request failed; None when it did not, or there was none."""
-        failure, self._failure = self._failure, None
-        return failure
+        outcome, self.outcome = self.outcome, None
+        if outcome is None or isinstance(outcome, Taken):
+            return None
+        return ExportError(outcome.kind, outcome.text)
 
 
-def _text(response: requests.Response) -> str:
-    text = f"{response.status_code} {response.reason}"
-    location = response.headers.get("location")
-    return f"{text}, to {masked_url(location)}" if location else text
+class Courier(Session):
+    """Carries bodies of ours under the official exporter's address.
+
+    The exporter makes requests out of collections only, not of bytes. So it is given an empty
+    collection to export, and its URL, headers, credentials and certificates travel with `body` in
+    the place of its own. It is told that all is well: whether and when to try again is not its
+    business.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = b""
+
+    def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
+        """Send `body`; `outcome` has what came of it."""
+        request.prepare_body(self.body, None)
+        with suppress(OSError):  # `outcome` says so
+            super().send(request, **kwargs)
+        taken = requests.Response()
+        taken.status_code = HTTPStatus.OK
+        return taken
+
+
+def _cause(error: OSError) -> object:
+    """Give what urllib3 wraps: the error of the socket or of TLS, without the pool's words."""
+    wrapped = error.args[0] if error.args else error
+    return getattr(wrapped, "reason", None) or wrapped

@@ -24,10 +24,10 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.util.types import Attributes
 
 from otel_gpu.model import NODE
+from otel_gpu.points import Points, SeriesPoint
 from otel_gpu.provider.bounded import run_all
 from otel_gpu.provider.meter import Meter
 from otel_gpu.provider.observables import FindResource, SeriesObservation
-from otel_gpu.provider.points import Points, SeriesPoint
 from otel_gpu.provider.resources import MakeResource, Resources
 from otel_gpu.provider.synchronous import Synchronous
 from otel_gpu.provider.tree import Tree

@@ -16,7 +16,7 @@ from opentelemetry.sdk.metrics.export import AggregationTemporality, Gauge, Metr
 from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.model import ResourceKey, Series
-from otel_gpu.provider.points import Points, Row
+from otel_gpu.points import Points, Row
 
 log = logging.getLogger(__name__)
 

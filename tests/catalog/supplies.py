@@ -7,6 +7,7 @@ from otel_gpu import pulse
 from otel_gpu.attribution import Health, Owners, allocation
 from otel_gpu.events import points
 from otel_gpu.events.tally import Count, Tally
+from otel_gpu.exports import Backlog, ExportStats
 from otel_gpu.instruments import Supply
 from otel_gpu.model import Device, Owner
 from otel_gpu.usage import Usage
@@ -36,6 +37,9 @@ class Unread:
         return Health("static", up=False, reason="invalid", detail="line 1: no")
 
 
+WAITING = Backlog(4096, 2, 1400, 10_000_000_000, {"full": 30})
+EXPORTS = {"otlp/0": ExportStats(5, 1400, {"503": 3}, backlog=WAITING)}
+
 SUPPLIES: dict[str, Supply] = {
     "nvidia.gpu.allocation": allocation,
     "otel_gpu.nvml.up": pulse.nvml_up,
@@ -47,9 +51,11 @@ SUPPLIES: dict[str, Supply] = {
     "otel_gpu.worker.restarts": lambda _: pulse.restarts({"hung": 1}),
     "otel_gpu.attribution.up": lambda _: pulse.attribution_up([Unread()]),
     "otel_gpu.build.info": lambda snapshot: pulse.build_info(snapshot, "1", "2"),
-    "otel.sdk.exporter.metric_data_point.exported": lambda _: pulse.exported(
-        {"otlp/0": (5, {"timeout": 3})}
-    ),
+    "otel.sdk.exporter.metric_data_point.exported": lambda _: pulse.exported(EXPORTS),
+    "otel.sdk.exporter.metric_data_point.inflight": lambda _: pulse.inflight(EXPORTS),
+    "otel_gpu.queue.size": lambda _: pulse.queue_size(EXPORTS),
+    "otel_gpu.queue.age": lambda _: pulse.queue_age(EXPORTS, 12_000_000_000),
+    "otel_gpu.queue.dropped": lambda _: pulse.queue_dropped(EXPORTS),
     "process.memory.usage": lambda _: pulse.memory_usage(Usage(1.0, 4096)),
     "process.cpu.time": lambda _: pulse.cpu_time(Usage(1.0, 4096)),
 }

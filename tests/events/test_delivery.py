@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from otel_gpu.events.delivery import Delivery, DeliveryStats, passes
-from otel_gpu.pipeline.cadence import ExportError
+from otel_gpu.pipeline.failure import ExportError
 
 PATIENCE_S = 10.0
 

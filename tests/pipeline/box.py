@@ -50,7 +50,7 @@ def observing(*observed: Any) -> list[Callable[[CallbackOptions], Iterable[Any]]
 
 
 class Box:
-    """A provider with instruments of every kind. `power` is what the next collections read."""
+    """A provider with instruments of every kind. `power` and `energy` are read."""
 
     def __init__(self, readers: Sequence[MetricReader] = ()) -> None:
         self.provider = MeterProvider(readers, resource, shutdown_on_exit=False)
@@ -60,6 +60,7 @@ class Box:
             reading(412.5, held, hw_name="nvidia0"),
             reading(71.0, free, hw_name="nvidia1"),
         ]
+        self.energy: list[Any] = [reading(123456.789, gpu, START_NS), reading(9, free)]
         meter = self.provider.get_meter("otel-gpu", "1.2.3")
         meter.create_observable_gauge(
             "hw.power", [lambda _options: list(self.power)], unit="W", description="Power drawn."
@@ -75,7 +76,7 @@ class Box:
         )
         meter.create_observable_counter(
             "hw.energy",
-            observing(reading(123456.789, gpu, START_NS), reading(9, free)),
+            [lambda _options: list(self.energy)],
             unit="J",
             description='Energy "used"\nby a \\ board.',
         )

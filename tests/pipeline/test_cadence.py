@@ -2,103 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
 from statistics import median, pstdev
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.sdk.metrics.export import MetricExporter, MetricExportResult, MetricsData
+from opentelemetry.sdk.metrics.export import MetricExportResult
 from opentelemetry.sdk.resources import Resource
 
-from otel_gpu.model import Attributes, ResourceKey
-from otel_gpu.pipeline.cadence import (
-    ExportError,
-    ExportStats,
-    PushReader,
-    next_tick_s,
-    phase_s,
-    until_tick_s,
-)
+from otel_gpu.model import ResourceKey
+from otel_gpu.pipeline.cadence import next_tick_s, phase_s, until_tick_s
+from otel_gpu.pipeline.push import PushReader
 from otel_gpu.provider import MeterProvider
-from tests.pipeline.box import POINTS, Box
-
-PATIENCE_S = 10.0
-NEVER_S = 3600.0
-
-Answer = Callable[[], MetricExportResult]
-
-
-class Exporter(MetricExporter):
-    """Keeps what it is given, and does what the test says."""
-
-    def __init__(self, answer: Answer = lambda: MetricExportResult.SUCCESS) -> None:
-        super().__init__()
-        self.answer = answer
-        self.exported: list[MetricsData] = []
-        self.began_unix_s: list[float] = []
-        self.came = threading.Condition()
-        self.shut_down = threading.Event()
-
-    def export(self, metrics_data: MetricsData, *_: Any, **__: Any) -> MetricExportResult:
-        with self.came:
-            self.exported.append(metrics_data)
-            self.began_unix_s.append(time.time())
-            self.came.notify_all()
-        return self.answer()
-
-    def wait(self, count: int) -> None:
-        with self.came:
-            assert self.came.wait_for(lambda: len(self.exported) >= count, PATIENCE_S)
-
-    def lateness_s(self, interval_s: float, node: str) -> list[float]:
-        """Give how long after the node's ticks, on the wall clock, the exports began."""
-        phase = phase_s(node, interval_s)
-        return [(unix_s - phase) % interval_s for unix_s in self.began_unix_s]
-
-    def force_flush(self, *_: Any) -> bool:
-        return True
-
-    def shutdown(self, *_: Any, **__: Any) -> None:
-        self.shut_down.set()
-
-
-Push = Callable[..., PushReader]
-
-
-@pytest.fixture
-def push() -> Iterator[Push]:
-    """Make readers that are registered, and shut down after the test."""
-    boxes: list[Box] = []
-
-    def make(exporter: Exporter, interval_s: float = NEVER_S, **options: Any) -> PushReader:
-        reader = PushReader(exporter, interval_s=interval_s, **options)
-        boxes.append(Box([reader]))
-        return reader
-
-    yield make
-    for box in boxes:
-        box.provider.shutdown(timeout_millis=100)
-
-
-def raising(error: Exception) -> Answer:
-    def answer() -> MetricExportResult:
-        raise error
-
-    return answer
-
-
-def settled(reader: PushReader, enough: Callable[[ExportStats], bool]) -> ExportStats:
-    deadline_s = time.monotonic() + PATIENCE_S
-    while not enough(reader.stats):
-        assert time.monotonic() < deadline_s, reader.stats
-        time.sleep(0.005)
-    return reader.stats
-
+from tests.pipeline.box import Box
+from tests.pipeline.exporting import NEVER_S, Exporter, Push, settled
 
 # When it is time: pure functions
 
@@ -181,36 +99,6 @@ def test_nothing_happens_before_a_provider_knows_the_reader(
     assert not caplog.records
 
 
-def test_the_thread_survives_whatever_a_collection_or_an_export_raises(
-    push: Push, caplog: pytest.LogCaptureFixture
-) -> None:
-    exporter = Exporter(raising(OSError("no route to host")))
-    reader = push(exporter)
-    for _ in range(2):
-        assert not reader.force_flush()
-    exporter.answer = raising(ExportError("503", "the collector is full"))
-    assert not reader.force_flush()
-    exporter.answer = lambda: MetricExportResult.FAILURE
-    assert not reader.force_flush()
-    assert reader.stats.last_success_ns is None
-
-    exporter.answer = lambda: MetricExportResult.SUCCESS
-    caplog.set_level(logging.INFO, "otel_gpu")
-    before_ns = time.time_ns()
-    assert reader.force_flush()
-
-    stats = reader.stats
-    assert stats.failed == {"OSError": 2 * POINTS, "503": POINTS, "_OTHER": POINTS}
-    assert (stats.exported, stats.inflight) == (POINTS, 0)
-    assert stats.last_error == "the exporter gave no reason"
-    assert stats.last_success_ns
-    assert stats.last_success_ns >= before_ns
-    assert [record.getMessage() for record in caplog.records] == [
-        f"push: {POINTS} points were not exported: no route to host",
-        "push: accepted again, after 4 failures",
-    ]
-
-
 def test_a_collection_that_raises_is_logged_and_the_next_one_is_made(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -230,37 +118,6 @@ def test_a_collection_that_raises_is_logged_and_the_next_one_is_made(
     assert "push: the collection failed" in caplog.text
     assert reader.force_flush()
     provider.shutdown()
-
-
-def test_each_export_is_timed_for_the_agents_own_histogram(push: Push) -> None:
-    recorded: list[tuple[str, float, Attributes]] = []
-    exporter = Exporter()
-    reader = push(exporter, record=lambda *value: recorded.append(value))
-    reader.force_flush()
-    exporter.answer = raising(ExportError("429", "slow down"))
-    reader.force_flush()
-
-    assert [(name, attributes) for name, _, attributes in recorded] == [
-        ("otel.sdk.exporter.operation.duration", ()),
-        ("otel.sdk.exporter.operation.duration", (("error.type", "429"),)),
-    ]
-    assert all(0 <= seconds < 1 for _, seconds, _ in recorded)
-
-
-def test_what_is_under_way_is_counted(push: Push) -> None:
-    release = threading.Event()
-
-    def wait() -> MetricExportResult:
-        release.wait(PATIENCE_S)
-        return MetricExportResult.SUCCESS
-
-    exporter = Exporter(wait)
-    reader = push(exporter)
-    assert not reader.force_flush(timeout_millis=50)  # it does not wait longer than it is told to
-    exporter.wait(1)
-    assert reader.stats.inflight == POINTS
-    release.set()
-    assert settled(reader, lambda stats: stats.exported == POINTS).inflight == 0
 
 
 def test_a_shutdown_exports_once_more(push: Push) -> None:

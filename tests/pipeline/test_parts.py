@@ -10,7 +10,7 @@ import pytest
 from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.model import ConfigError, Snapshot
-from otel_gpu.pipeline import BUILT_IN, GROUP, Context, console, load, otlp, prometheus
+from otel_gpu.pipeline import BUILT_IN, GROUP, Context, console, file, load, otlp, prometheus
 
 
 def test_the_built_in_parts_need_no_installation() -> None:
@@ -18,6 +18,7 @@ def test_the_built_in_parts_need_no_installation() -> None:
     assert found == {
         "prometheus": prometheus.build,
         "otlp": otlp.build,
+        "file": file.build,
         "console": console.build,
     }
 

@@ -37,21 +37,39 @@ class Points(Sequence[NumberDataPoint]):
     """The `data_points` of a Gauge or Sum, each made when somebody asks for it.
 
     `rows` is what they are made from, for the ways out that write text or bytes themselves.
-    `started` tells whether a point has a start time: a sum has, a gauge has not.
+    `started` tells whether a point has a start time: a sum has, a gauge has not. It is that of the
+    series, unless `starts` has others, in Unix nanoseconds, as growth since a collection has.
     """
 
-    __slots__ = ("rows", "started", "time_ns")
+    __slots__ = ("_starts", "rows", "started", "time_ns")
 
-    def __init__(self, rows: Sequence[Row], time_ns: int, *, started: bool) -> None:
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        time_ns: int,
+        *,
+        started: bool,
+        starts: Sequence[int] | None = None,
+    ) -> None:
         self.rows = rows
         self.time_ns = time_ns
         self.started = started
+        self._starts = starts
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The start of each point, in Unix nanoseconds; 0 is OTLP's "not known"."""
+        if self._starts is not None:
+            return self._starts
+        if not self.started:
+            return [0] * len(self.rows)
+        return [series.start_ns or 0 for _, series in self.rows]
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[NumberDataPoint]:
-        return map(self._point, self.rows)
+        return map(self._point, self.rows, self.starts)
 
     @overload
     def __getitem__(self, index: int) -> NumberDataPoint: ...
@@ -59,13 +77,13 @@ class Points(Sequence[NumberDataPoint]):
     def __getitem__(self, index: slice) -> Sequence[NumberDataPoint]: ...
     def __getitem__(self, index: int | slice) -> NumberDataPoint | Sequence[NumberDataPoint]:
         if isinstance(index, slice):
-            return Points(self.rows[index], self.time_ns, started=self.started)
-        return self._point(self.rows[index])
+            rows, starts = self.rows[index], self.starts[index]
+            return Points(rows, self.time_ns, started=self.started, starts=starts)
+        return self._point(self.rows[index], self.starts[index])
 
     def __repr__(self) -> str:
         return repr(list(self))
 
-    def _point(self, row: Row) -> NumberDataPoint:
+    def _point(self, row: Row, start_ns: int) -> NumberDataPoint:
         value, series = row
-        start_ns = (series.start_ns or 0) if self.started else 0
         return SeriesPoint.of(series, value, start_ns, self.time_ns)
