@@ -23,7 +23,6 @@ ABSENT_OPTIONS: dict[str, dict[str, frozenset[Any]]] = {
     "prometheus": {
         "names": frozenset({("otel",)}),
         "counters_file": frozenset({None}),
-        "web_config": frozenset({None}),
     },
 }
 """The same for the parts of the pipeline."""

@@ -20,6 +20,10 @@ TEXT = "text/plain; charset=utf-8"
 HTML = "text/html; charset=utf-8"
 JSON = "application/json"
 
+PART = 64 * 1024
+"""Bytes of a page that are given to a connection at once: a client that reads slowly holds no more
+than two of these."""
+
 ONLY_STYLE = {"content-security-policy": "default-src 'none'; style-src 'unsafe-inline'"}
 
 
@@ -40,11 +44,17 @@ class Response(NamedTuple):
 
 
 class App:
-    """Answers GET and HEAD on a few paths."""
+    """Answers GET and HEAD on a few paths. `headers` gives what is sent with every answer."""
 
-    def __init__(self, scrapes: Scrapes, context: Context) -> None:
+    def __init__(
+        self,
+        scrapes: Scrapes,
+        context: Context,
+        headers: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._scrapes = scrapes
         self._context = context
+        self._headers = headers
         self._paths: Mapping[str, Callable[[Request], Awaitable[Response]]] = {
             "/": self._index,
             "/metrics": self._metrics,
@@ -61,6 +71,7 @@ class App:
             "content-length": str(len(response.body)),
             "x-content-type-options": "nosniff",
             **response.headers,
+            **{name.lower(): text for name, text in self._headers().items()},
         }
         await send(
             {
@@ -69,7 +80,11 @@ class App:
                 "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
             }
         )
-        await send({"type": "http.response.body", "body": response.body})
+        body = memoryview(response.body)  # one page for all who asked for it: none is copied
+        while len(body) > PART:
+            await send({"type": "http.response.body", "body": body[:PART], "more_body": True})
+            body = body[PART:]
+        await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: Mapping[str, Any]) -> Response:
         answer = self._paths.get(scope["path"])
@@ -77,8 +92,14 @@ class App:
             return _refusal(404, f"not here. There is: {' '.join(self._paths)}")
         if scope["method"] not in {"GET", "HEAD"}:
             return _refusal(405, "only GET and HEAD", allow="GET, HEAD")
+        request = _request(scope)
+        if request.headers.get("content-length", "0") != "0" or (
+            "transfer-encoding" in request.headers
+        ):
+            # Nothing here reads one, and who sends it slowly would keep the connection.
+            return _refusal(413, "a request here has no body", connection="close")
         try:
-            return await answer(_request(scope))
+            return await answer(request)
         except Exception:  # one page that fails leaves the others served
             log.exception("%s failed", scope["path"])
             return _refusal(500, "this failed, and the agent's log says why")

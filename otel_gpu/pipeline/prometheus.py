@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from threading import Lock
 from typing import Any
 
@@ -14,6 +15,8 @@ from otel_gpu.pipeline.app import App
 from otel_gpu.pipeline.exposition import Exposition, Format
 from otel_gpu.pipeline.scrapes import Scrapes
 from otel_gpu.pipeline.server import Server, listen
+from otel_gpu.pipeline.users import Guard
+from otel_gpu.pipeline.web import Web
 
 
 class PrometheusReader(MetricReader):
@@ -29,9 +32,18 @@ class PrometheusReader(MetricReader):
         self._exposition = Exposition(created=options.created)
         self._collecting = Lock()
         self._data: MetricsData | None = None
+        web = Web(options.web_config) if options.web_config else None
         listener = listen(options.address, "pipeline.prometheus.address")
         self._scrapes = Scrapes(self.data, self._render, options.max_scrapes)
-        self._server = Server(App(self._scrapes, context), listener)
+        self._guard: Guard | None = None
+        self._server = self._served(listener, web)
+
+    def _served(self, listener: socket.socket, web: Web | None) -> Server:
+        if web is None:
+            return Server(App(self._scrapes, self._context), listener)
+        app = App(self._scrapes, self._context, web.headers)
+        self._guard = Guard(app, web.users)
+        return Server(self._guard, listener, context=web.context, admits=web.admits)
 
     @property
     def port(self) -> int:
@@ -51,6 +63,8 @@ class PrometheusReader(MetricReader):
         """Answer what is under way, close, and return within the time."""
         self._server.stop(timeout_millis / 1e3)
         self._scrapes.close()
+        if self._guard:
+            self._guard.close()
 
     def _receive_metrics(
         self, metrics_data: MetricsData, timeout_millis: float = 10_000, **_: Any
@@ -66,9 +80,4 @@ def build(options: Prometheus, context: Context) -> PrometheusReader:
     """Make the reader for `pipeline: - prometheus:`. Raises ConfigError."""
     if options.names != ("otel",) or options.counters_file:
         raise ConfigError("pipeline.prometheus.names: only otel is written by this version")
-    if options.web_config:
-        raise ConfigError(
-            "pipeline.prometheus.web_config: not supported by this version, which would serve "
-            "plain HTTP: remove the key, and keep the address on loopback or behind a proxy"
-        )
     return PrometheusReader(options, context)

@@ -6,19 +6,25 @@ import asyncio
 import contextlib
 import errno
 import logging
+import math
 import os
 import socket
-from collections.abc import Mapping
+import ssl
+from functools import partial
 from threading import Thread
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
 from otel_gpu.config import split_address
 from otel_gpu.model import ConfigError
+from otel_gpu.pipeline.protocol import PATIENCE, Admits, Patience, Timed
 
 BACKLOG = 512
 """Connections that wait to be accepted; a scrape storm after a network fault is served in turn."""
+
+CONNECTIONS = 2_000
+"""More at once are answered 503: the agent shares a node's file handles and memory."""
 
 GRACE_S = 1
 """What requests that are under way get when the server stops; with the rest, under 2 s."""
@@ -39,20 +45,26 @@ def listen(address: str, key: str) -> socket.socket:
 
 
 class Server:
-    """Serves an application on a socket, until `stop`.
+    """Serves an application on a socket, until `stop`; with a context over TLS, to `admits`.
 
-    It runs off the main thread, where uvicorn leaves signals alone. `options` are more arguments
-    for `uvicorn.Config`: TLS, or a protocol class with time-outs.
+    It runs off the main thread, where uvicorn leaves signals alone.
     """
 
     def __init__(
-        self, app: Any, listener: socket.socket, options: Mapping[str, Any] | None = None
+        self,
+        app: Any,
+        listener: socket.socket,
+        *,
+        context: ssl.SSLContext | None = None,
+        admits: Admits = lambda _certificate: True,
+        patience: Patience = PATIENCE,
     ) -> None:
         self._listener = listener
+        self._loop = partial(_Loop, patience.handshake if context else None)
         self.port: int = listener.getsockname()[1]
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=cast("Any", partial(Timed, patience=patience, admits=admits)),
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -62,8 +74,11 @@ class Server:
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
-            **(options or {}),
+            timeout_keep_alive=math.ceil(patience.idle),
+            limit_concurrency=CONNECTIONS,
         )
+        config.load()
+        config.ssl = context
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._run, name="otel-gpu-http", daemon=True)
         self._thread.start()
@@ -75,8 +90,25 @@ class Server:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        with contextlib.closing(self._listener):
-            asyncio.run(self._server.serve(sockets=[self._listener]))
+        with (
+            contextlib.closing(self._listener),
+            asyncio.Runner(loop_factory=self._loop) as runner,
+        ):
+            runner.run(self._server.serve(sockets=[self._listener]))
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose TLS handshakes end in time; uvicorn has no option for that."""
+
+    def __init__(self, handshake_s: float | None) -> None:
+        super().__init__()
+        self._handshake_s = handshake_s
+
+    async def create_server(self, *args: Any, **options: Any) -> Any:
+        """Listen, as uvicorn asks for."""
+        return await super().create_server(
+            *args, ssl_handshake_timeout=self._handshake_s, **options
+        )
 
 
 def _every_address(port: int) -> socket.socket:

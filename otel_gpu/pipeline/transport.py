@@ -6,7 +6,6 @@ Each transport sends once and says what came of it; whoever delivers decides wha
 from __future__ import annotations
 
 import gzip
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,8 +17,7 @@ from otel_gpu.model import ConfigError
 from otel_gpu.pipeline import endpoint
 from otel_gpu.pipeline.outcome import Later, Outcome, Refused, of_body, of_grpc
 from otel_gpu.pipeline.overhearing import overhearing
-
-log = logging.getLogger(__name__)
+from otel_gpu.pipeline.watched import Watched
 
 NOTHING = MetricsData(resource_metrics=())
 
@@ -121,38 +119,22 @@ def connect(options: Otlp) -> Transport:
 
 
 class Renewed:
-    """A transport that is made anew when a file that it was made from has changed.
-
-    So a certificate or a token that is rotated needs no restart. What cannot be read is told once,
-    and the transport stays as it was.
-    """
+    """A transport that is made anew when a file that it was made from has changed."""
 
     def __init__(self, make: Callable[[], Transport], files: Sequence[Path]) -> None:
-        self._make = make
-        self._files = files
-        self._seen = [_signature(path) for path in files]
-        self._transport = make()
+        self._watched = Watched(make, lambda _: files)
+        self._transport = self._watched.current()
 
     def send(self, body: bytes) -> Outcome:
         """Send, with the files as they are now."""
-        seen = [_signature(path) for path in self._files]
-        if seen != self._seen:
-            self._seen = seen
-            self._renew()
+        before, self._transport = self._transport, self._watched.current()
+        if self._transport is not before:
+            before.close()
         return self._transport.send(body)
 
     def close(self) -> None:
         """Pass on."""
         self._transport.close()
-
-    def _renew(self) -> None:
-        try:
-            transport = self._make()
-        except ConfigError as error:
-            log.warning("%s; what was read before is used", error)
-            return
-        self._transport.close()
-        self._transport = transport
 
 
 def files(options: Otlp) -> Sequence[Path]:
@@ -160,12 +142,3 @@ def files(options: Otlp) -> Sequence[Path]:
     tls = options.tls
     named = (options.headers_file, tls.ca_file, tls.cert_file, tls.key_file)
     return [path for path in named if path]
-
-
-def _signature(path: Path) -> tuple[int, ...]:
-    """Tell one content of a file from the next, behind symbolic links too; () where none is."""
-    try:
-        stat = path.stat()
-    except OSError:
-        return ()
-    return stat.st_mtime_ns, stat.st_size, stat.st_ino

@@ -346,9 +346,13 @@ def test_two_on_one_port_is_an_error_that_names_the_key(agent: Agent) -> None:
 
 @pytest.mark.parametrize(
     ("options", "key"),
-    [({"names": ("otel", "dcgm-4.8.2")}, "names"), ({"web_config": "web.yml"}, "web_config")],
+    [
+        ({"names": ("otel", "dcgm-4.8.2")}, "names"),
+        ({"counters_file": "default.csv"}, "names"),
+        ({"web_config": "nowhere.yml"}, "web_config"),
+    ],
 )
-def test_what_this_version_does_not_do_is_refused_and_not_ignored(
+def test_what_cannot_be_done_is_refused_and_not_ignored(
     options: Mapping[str, Any], key: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"^pipeline.prometheus.{key}: "):

@@ -1,0 +1,130 @@
+"""A client that takes its time is dropped, and holds up nobody."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from otel_gpu.pipeline import tls
+from otel_gpu.pipeline.protocol import Patience
+from otel_gpu.pipeline.server import Server, listen
+from otel_gpu.pipeline.web_config import TlsServer
+from tests.receiver import Certificate
+
+BRIEF = Patience(headers=0.2, response=0.4, handshake=0.2, idle=1)
+LARGE = bytes(32 << 20)  # more than the kernel buffers
+PATIENCE_S = 10.0
+
+
+async def serve(scope: dict[str, Any], _receive: Any, send: Any) -> None:
+    body = LARGE if scope["path"] == "/large" else b"page"
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    rest = memoryview(body)
+    while len(rest) > 1 << 16:
+        await send({"type": "http.response.body", "body": rest[: 1 << 16], "more_body": True})
+        rest = rest[1 << 16 :]
+    await send({"type": "http.response.body", "body": rest})
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server(serve, listen("127.0.0.1:0", "key"), patience=BRIEF)
+    yield server
+    assert server.stop(5.0)
+
+
+def connect(server: Server) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S)
+
+
+def end_s(connection: socket.socket) -> float:
+    """Read until the server closes; give how long that took."""
+    began_s = time.monotonic()
+    try:
+        while connection.recv(1 << 16):
+            pass
+    except ConnectionResetError:
+        pass
+    return time.monotonic() - began_s
+
+
+def drip(connection: socket.socket, count: int) -> None:
+    """Send a byte now and then."""
+    for _ in range(count):
+        connection.sendall(b"x")
+        time.sleep(0.02)  # what a slow client does
+
+
+def status(server: Server) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
+def test_headers_that_do_not_come_end_the_connection(server: Server, sent: bytes) -> None:
+    with connect(server) as slow:
+        slow.sendall(sent)
+        assert end_s(slow) < PATIENCE_S
+    assert status(server) == 200
+
+
+def test_headers_that_come_byte_by_byte_are_not_waited_for(server: Server) -> None:
+    with connect(server) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nX: ")
+        with pytest.raises(OSError, match=r"reset|Broken pipe"):
+            drip(slow, 1_000)
+
+
+def test_an_answer_that_is_not_taken_is_given_up(server: Server) -> None:
+    with connect(server) as slow:
+        slow.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert slow.recv(1) == b"H"
+        time.sleep(2 * BRIEF.response)  # what a slow reader does
+        received = 0
+        try:
+            while part := slow.recv(1 << 20):
+                received += len(part)
+        except ConnectionResetError:
+            pass
+    assert received < len(LARGE)
+
+
+def test_a_connection_is_kept_between_requests_and_not_for_ever(server: Server) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_S)
+    for _ in range(2):
+        connection.request("GET", "/")
+        assert connection.getresponse().read() == b"page"
+        time.sleep(2 * BRIEF.headers)  # longer than a request may take
+
+    assert connection.sock is not None
+    assert end_s(connection.sock) < PATIENCE_S
+    connection.close()
+
+
+def test_a_client_that_stalls_in_the_handshake_is_dropped_and_blocks_nobody(
+    tmp_path: Any,
+) -> None:
+    pair = Certificate.make(tmp_path, "server")
+    context = tls.context(TlsServer(cert_file=pair.certificate, key_file=pair.key))
+    listener = listen("127.0.0.1:0", "key")
+    server = Server(serve, listener, context=context, patience=BRIEF)
+    import ssl
+
+    trusting = ssl.create_default_context(cafile=pair.certificate)
+    with connect(server) as stalled:
+        client = http.client.HTTPSConnection("127.0.0.1", server.port, context=trusting)
+        client.request("GET", "/")
+        assert client.getresponse().status == 200
+        client.close()
+        assert end_s(stalled) < PATIENCE_S
+    assert server.stop(5.0)
