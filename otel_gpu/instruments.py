@@ -1,9 +1,9 @@
 """The catalog as observable instruments, on any OTel Meter.
 
 Callbacks read the last snapshot and nothing else: no driver is asked, so N readers cost one read,
-and every series of a collection is of one moment. On the agent's own provider each observation
-carries its `Series`, made once and kept while the stream lives; a stock provider sees an ordinary
-observation with the same attributes.
+and every series of a collection is of one moment. A `Series` is made once and kept while the stream
+lives: the agent's own provider takes values and series in groups; a stock one sees ordinary
+observations with the same attributes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from opentelemetry.metrics import CallbackOptions, Histogram, Meter, Observation
+from opentelemetry.metrics import CallbackOptions, Histogram, Meter
 
 from otel_gpu.catalog.forms import Supplied
+from otel_gpu.kept import Kept
 from otel_gpu.model import (
     NODE,
     Attributes,
@@ -27,25 +28,15 @@ from otel_gpu.model import (
     Metric,
     Owner,
     Point,
-    Reading,
     ResourceKey,
     Series,
     Snapshot,
 )
+from otel_gpu.points import Group, Observed, group
 from otel_gpu.sweep import Intervals, oldest
 
 Supply = Callable[[Snapshot], Iterable[tuple[str, Point]]]
 """Points that the agent counts itself: (UUID of the GPU they belong to or "", point)."""
-
-
-class SeriesObservation(Observation):
-    """An observation that knows its stream."""
-
-    __slots__ = ("series",)
-
-    def __init__(self, value: float, series: Series) -> None:
-        super().__init__(value, series.attributes)
-        self.series = series
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +75,23 @@ def sole_owner(metric: Metric, owners: tuple[Owner, ...]) -> Owner | None:
     return owners[0] if metric.owner and len(owners) == 1 else None
 
 
+class _Streams(NamedTuple):
+    """The series of a metric of a GPU, in the order of its points, and what they were made of."""
+
+    what: tuple[Owner | None, tuple[Attributes, ...], tuple[int | None, ...]]
+    series: Sequence[Series]
+
+    def known(self, owner: Owner | None) -> Mapping[tuple[Attributes, int | None], Series]:
+        """Give the series by what tells one from another, while they are that owner's."""
+        held, attributes, starts = self.what
+        if held != owner:
+            return {}
+        return dict(zip(zip(attributes, starts, strict=True), self.series, strict=True))
+
+
+NOTHING = Observed(())
+
+
 class Instruments:
     """Registers metrics on meters and answers their callbacks from the snapshot of `source`."""
 
@@ -106,9 +114,9 @@ class Instruments:
         self._lock = threading.Lock()
         self._seen: Snapshot | None = None
         self._until_s = 0.0
-        self._series: dict[Any, Series] = {}
-        self._own_series: dict[str, dict[Any, Series]] = {}  # by metric that the agent counts
-        self._observations: dict[str, list[Observation]] = {}
+        self._streams = Kept[_Streams]()
+        self._own_streams: dict[str, Kept[_Streams]] = {}  # by metric that the agent counts
+        self._observed: Mapping[str, Observed] = {}
 
     def register(self, meter: Meter) -> Mapping[str, Histogram]:
         """Create the instruments; give the histograms, into which the agent records itself."""
@@ -133,15 +141,15 @@ class Instruments:
                 )
         return histograms
 
-    def observe(self, metric: Metric) -> list[Observation]:
+    def observe(self, metric: Metric) -> Observed:
         """Give the observations of one metric now."""
         with self._lock:
             self._refresh()
             if isinstance(metric.read, Supplied):
                 return self._supplied(metric)
-            return self._observations.get(metric.name, [])
+            return self._observed.get(metric.name, NOTHING)
 
-    def _callback(self, metric: Metric, _options: CallbackOptions) -> list[Observation]:
+    def _callback(self, metric: Metric, _options: CallbackOptions) -> Observed:
         return self.observe(metric)
 
     def _refresh(self) -> None:
@@ -150,53 +158,64 @@ class Instruments:
         if snapshot is self._seen and now_s <= self._until_s:
             return
         if self._seen and self._seen.devices != snapshot.devices:
-            self._series, self._own_series = {}, {}  # identities are part of what a series is
-        before, self._series = self._series, {}
-        observations: dict[str, list[Observation]] = {}
+            # Identities are part of what a series is.
+            self._streams, self._own_streams = Kept(), {}
+        with self._streams.turn():
+            self._observed, self._until_s = self._observations(snapshot, now_s)
+        self._seen = snapshot
+
+    def _observations(
+        self, snapshot: Snapshot, now_s: float
+    ) -> tuple[Mapping[str, Observed], float]:
+        """Give the observations by metric, and until when they may be shown."""
+        groups: dict[str, list[Group]] = {}
         until_s = float("inf")
         for reading in snapshot.readings:
             expires_s = reading.read_s + oldest(reading.metric, self._every)
-            if now_s > expires_s:
+            if now_s > expires_s or not reading.points:
                 continue
             until_s = min(until_s, expires_s)
-            observations.setdefault(reading.metric.name, []).extend(
-                self._observed(snapshot, reading, before, self._series)
+            found = self._group(
+                snapshot, reading.metric, reading.device, reading.points, self._streams
             )
-        self._observations, self._seen, self._until_s = observations, snapshot, until_s
+            groups.setdefault(reading.metric.name, []).append(found)
+        return {name: Observed(of_metric) for name, of_metric in groups.items()}, until_s
 
-    def _supplied(self, metric: Metric) -> list[Observation]:
+    def _supplied(self, metric: Metric) -> Observed:
         supply, snapshot = self._supplies.get(metric.name), self._seen
         if supply is None or snapshot is None:
-            return []
-        before, kept = self._own_series.get(metric.name, {}), dict[Any, Series]()
-        self._own_series[metric.name] = kept
-        readings = (
-            Reading(metric, uuid, (point,), snapshot.time_ns, snapshot.read_s)
-            for uuid, point in supply(snapshot)
-        )
-        return [
-            observation
-            for reading in readings
-            for observation in self._observed(snapshot, reading, before, kept)
-        ]
+            return NOTHING
+        points: dict[str, list[Point]] = {}
+        for uuid, point in supply(snapshot):
+            points.setdefault(uuid, []).append(point)
+        kept = self._own_streams.setdefault(metric.name, Kept())
+        with kept.turn():
+            return Observed(
+                [self._group(snapshot, metric, uuid, found, kept) for uuid, found in points.items()]
+            )
 
-    def _observed(
+    def _group(
         self,
         snapshot: Snapshot,
-        reading: Reading,
-        before: Mapping[Any, Series],
-        kept: dict[Any, Series],
-    ) -> Iterable[Observation]:
-        metric, uuid = reading.metric, reading.device
+        metric: Metric,
+        uuid: str,
+        points: Sequence[Point],
+        kept: Kept[_Streams],
+    ) -> Group:
+        """Give the points of a metric of a GPU, with the series that they had before."""
+        values, attributes, starts = zip(*points, strict=True)
         owner = sole_owner(metric, snapshot.owners.get(uuid, ()))
-        for value, attributes, start_ns in reading.points:
-            key = (metric.name, uuid, owner, attributes, start_ns)
-            series = before.get(key)
-            if series is None:
-                device = snapshot.devices.get(uuid)
-                series = self._made(metric, device, owner, attributes, start_ns)
-            kept[key] = series
-            yield SeriesObservation(value, series)
+        key, what = (metric.name, uuid), (owner, attributes, starts)
+        streams = kept.get(key)
+        if streams is None or streams.what != what:
+            known = streams.known(owner) if streams else {}
+            device = snapshot.devices.get(uuid)
+            series = [
+                known.get(each) or self._made(metric, device, owner, *each)
+                for each in zip(attributes, starts, strict=True)
+            ]
+            streams = _Streams(what, series)
+        return group(values, kept.keep(key, streams).series)
 
     def _made(
         self,

@@ -1,15 +1,84 @@
-"""The points of one metric: rows of (value, series), turned into SDK data points only on demand."""
+"""The points of one metric: rows of (value, series), made objects of the SDK only on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import overload
+from math import isfinite
+from typing import Any, NamedTuple, overload
 
+from opentelemetry.metrics import Observation
 from opentelemetry.sdk.metrics.export import NumberDataPoint
 
-from otel_gpu.model import Series
+from otel_gpu.model import ResourceKey, Series
+
+INT64 = 2**63
+"""An OTLP integer is a signed 64-bit one; one larger value would fail the whole batch."""
 
 Row = tuple[int | float, Series]
+
+
+class Group(NamedTuple):
+    """Rows of one Resource. `plain`: every value is one that OTLP can carry."""
+
+    resource: ResourceKey
+    rows: list[Row]
+    plain: bool
+
+
+def group(values: Sequence[int | float], series: Sequence[Series]) -> Group:
+    """Make a group of series that have one Resource, and of their values."""
+    return Group(series[0].resource, list(zip(values, series, strict=True)), _are_plain(values))
+
+
+def _are_plain(values: Sequence[int | float]) -> bool:
+    """Look at all values at once: NaN and the infinities survive a sum, whatever else is in it."""
+    return (
+        {int, float}.issuperset(map(type, values))
+        and max(values) < INT64
+        and min(values) >= -INT64
+        and isfinite(sum(values))
+    )
+
+
+class SeriesObservation(Observation):
+    """An observation that knows its stream."""
+
+    __slots__ = ("series",)
+
+    def __init__(self, value: float, series: Series) -> None:
+        super().__init__(value, series.attributes)
+        self.series = series
+
+
+class Observed(Sequence[SeriesObservation]):
+    """What a callback observes, in groups: our provider takes these as they are.
+
+    Any other provider sees a sequence of observations, made when it looks.
+    """
+
+    __slots__ = ("_made", "groups")
+
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self.groups = groups
+        self._made: list[SeriesObservation] | None = None
+
+    def _all(self) -> list[SeriesObservation]:
+        if self._made is None:
+            self._made = [
+                SeriesObservation(value, series)
+                for group in self.groups
+                for value, series in group.rows
+            ]
+        return self._made
+
+    def __len__(self) -> int:
+        return sum(len(group.rows) for group in self.groups)
+
+    def __iter__(self) -> Iterator[SeriesObservation]:
+        return iter(self._all())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._all()[index]
 
 
 class SeriesPoint(NumberDataPoint):

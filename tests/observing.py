@@ -8,7 +8,7 @@ from otel_gpu import pulse
 from otel_gpu.attribution import allocation
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.reading import call
-from otel_gpu.instruments import Instruments, SeriesObservation, Supply
+from otel_gpu.instruments import Instruments, Supply
 from otel_gpu.model import (
     Device,
     Kind,
@@ -19,6 +19,7 @@ from otel_gpu.model import (
     Series,
     Snapshot,
 )
+from otel_gpu.points import SeriesObservation
 from tests.machine import gpu, instance
 
 GPU = replace(gpu(), fans=2)

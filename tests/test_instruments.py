@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from otel_gpu.catalog.reading import supplied
-from otel_gpu.instruments import Instruments, SeriesObservation, Shape
+from otel_gpu.instruments import Instruments, Shape
 from otel_gpu.model import (
     NODE,
     Gap,
@@ -20,6 +20,7 @@ from otel_gpu.model import (
     ResourceKey,
     Series,
 )
+from otel_gpu.points import SeriesObservation
 from tests.observing import (
     ALLOCATION,
     ENERGY,
@@ -219,8 +220,8 @@ class TestSeries:
             rig.snapshot = snapshot(reading(POWER, Point(5.0)), owners={GPU.uuid: (owner,)})
             rig.series(POWER)
             rig.series(ALLOCATION)
-        assert len(rig.instruments._series) == 1
-        assert [len(kept) for kept in rig.instruments._own_series.values()] == [1]
+        assert len(rig.instruments._streams) == 1
+        assert [len(kept) for kept in rig.instruments._own_streams.values()] == [1]
 
     def test_a_counter_that_began_anew_is_a_new_series_with_its_start(self) -> None:
         rig = Rig(reading(ENERGY, Point(5.0)))

@@ -9,8 +9,8 @@ goes through the official encoder every time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 from opentelemetry.sdk.metrics.export import (
     Metric,
@@ -19,6 +19,7 @@ from opentelemetry.sdk.metrics.export import (
     ScopeMetrics,
 )
 
+from otel_gpu.kept import Kept
 from otel_gpu.pipeline import official
 from otel_gpu.pipeline.dividing import halves
 from otel_gpu.pipeline.splicing import METRIC, Template, rows, varint
@@ -33,8 +34,6 @@ MOST_COMPLAINTS = 1000
 
 RESOURCE_METRICS, SCOPE_METRICS = b"\x0a", b"\x12"
 """Tags in the request and in a ResourceMetrics: the field's number times 8, plus 2."""
-
-Made = TypeVar("Made")
 
 
 class Encoded(NamedTuple):
@@ -53,27 +52,6 @@ class _Part(NamedTuple):
     left_out: int
 
 
-class _Kept(Generic[Made]):
-    """What was made, by key, kept until a collection does without it."""
-
-    def __init__(self) -> None:
-        self._now: dict[Hashable, Made] = {}
-        self._before: dict[Hashable, Made] = {}
-
-    def turn(self) -> None:
-        """Begin a collection: forget what the last one did not ask for."""
-        self._now, self._before = {}, self._now
-
-    def get(self, key: Hashable) -> Made | None:
-        """Give what is kept."""
-        return self._now.get(key) or self._before.get(key)
-
-    def keep(self, key: Hashable, made: Made) -> Made:
-        """Keep it through this collection and the next."""
-        self._now[key] = made
-        return made
-
-
 class Encoder:
     """Turns the collections of one OTLP target into requests.
 
@@ -88,8 +66,8 @@ class Encoder:
         self._limit = limit
         self._complaints: set[str] = set()
         # A frame's thing is held beside it, so that no other can get its id.
-        self._frames = _Kept[tuple[Any, official.Frame]]()
-        self._templates = _Kept[Template]()
+        self._frames = Kept[tuple[Any, official.Frame]]()
+        self._templates = Kept[Template]()
         self._points = self._lost = 0  # of the ResourceMetrics that is being encoded
         self._under = 0  # which that is
 
@@ -98,9 +76,8 @@ class Encoder:
 
         They are divided between Resources, else between the metrics of one, else inside a metric.
         """
-        self._frames.turn()
-        self._templates.turn()
-        parts = [part for whole in data.resource_metrics for part in self._parts(whole)]
+        with self._frames.turn(), self._templates.turn():
+            parts = [part for whole in data.resource_metrics for part in self._parts(whole)]
         self.left_out += sum(part.left_out for part in parts)
         return list(_requests(parts, self._limit))
 

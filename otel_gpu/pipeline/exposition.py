@@ -1,7 +1,8 @@
 """MetricsData as a Prometheus page: text format 0.0.4, or OpenMetrics 1.0.
 
 Values are written with `repr`, which a reader of the page turns back into the very same number, and
-which costs a third of Go's notation. The label text of a series is made once and kept in its memo.
+which costs a third of Go's notation. What stands before a value is made once and kept in the
+series' memo.
 """
 
 from __future__ import annotations
@@ -28,9 +29,6 @@ from otel_gpu.model import Kind, Series
 from otel_gpu.pipeline.naming import Family, family, label_name
 
 log = logging.getLogger(__name__)
-
-LABELS = "prometheus.labels"
-"""Where a series' memo keeps its label text."""
 
 TARGET = Family("target_info", "target", "info", "")
 
@@ -124,11 +122,11 @@ class Exposition:
                 lines.extend(_histogram(named.name, point))
             return
         samples = rows(data.data_points)
-        for _, series in samples:
-            if LABELS not in series.memo:
-                series.memo[LABELS] = label_text(series.attributes)
-        name = named.name
-        lines += [f"{name}{series.memo[LABELS]} {value!r}\n" for value, series in samples]
+        try:
+            heads = [series.memo[named] for _, series in samples]
+        except KeyError:  # a series is new
+            heads = [_head(named, series) for _, series in samples]
+        lines += [f"{head}{value!r}\n" for head, (value, _) in zip(heads, samples, strict=True)]
         if self._created and form is Format.OPENMETRICS and named.type == "counter":
             lines += [_created(named, series) for _, series in samples if series.start_ns]
 
@@ -215,8 +213,15 @@ def _histogram(name: str, point: HistogramDataPoint) -> Iterable[str]:
     yield f"{name}_count{labels} {point.count}\n"
 
 
+def _head(named: Family, series: Series) -> str:
+    """Give what stands before the value of a series of that family; its memo keeps it."""
+    head: str = series.memo.setdefault(named, f"{named.name}{label_text(series.attributes)} ")
+    return head
+
+
 def _created(named: Family, series: Series) -> str:
-    return f"{named.base}_created{series.memo[LABELS]} {(series.start_ns or 0) / 1e9!r}\n"
+    labels = label_text(series.attributes)
+    return f"{named.base}_created{labels} {(series.start_ns or 0) / 1e9!r}\n"
 
 
 def _text_head(block: _Block) -> str:

@@ -55,6 +55,9 @@ def _hash(text: str) -> str:
     return text
 
 
+Hash = Annotated[str, AfterValidator(_hash)]
+
+
 def _header(name: str) -> str:
     if name not in HEADERS:
         raise ValueError(f"is none of {', '.join(HEADERS)}")
@@ -118,7 +121,7 @@ class WebConfig(_Section):
 
     tls_server_config: TlsServer | None = None
     http_server_config: HttpServer = HttpServer()
-    basic_auth_users: dict[str, Annotated[str, AfterValidator(_hash)]] = Field(default={}, repr=False)
+    basic_auth_users: dict[str, Hash] = Field(default={}, repr=False)
 
 
 def read(path: Path) -> WebConfig:

@@ -16,12 +16,9 @@ from opentelemetry.sdk.metrics.export import AggregationTemporality, Gauge, Metr
 from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.model import ResourceKey, Series
-from otel_gpu.points import Points, Row
+from otel_gpu.points import INT64, Group, Observed, Points, Row
 
 log = logging.getLogger(__name__)
-
-INT64 = 2**63
-"""An OTLP integer is a signed 64-bit one; one larger value would fail the whole batch."""
 
 Rows = dict[int, tuple[Resource, list[Row]]]
 """The rows of one instrument by the identity of their Resource."""
@@ -68,7 +65,11 @@ class Observable(ABC):
         dropped: list[object] = []
         for callback in self._callbacks:
             try:
-                _gather(callback(options), find, rows, dropped)
+                observed = callback(options)
+                if isinstance(observed, Observed):
+                    _take(observed.groups, find, rows, dropped)
+                else:
+                    _gather(observed, find, rows, dropped)
             except Exception as error:  # noqa: BLE001 - a callback is foreign code, and one of many
                 failure = error
         self._tell(failure, dropped)
@@ -118,6 +119,18 @@ class ObservableUpDownCounter(Observable, metrics.ObservableUpDownCounter):
 def _sum(rows: Sequence[Row], time_ns: int, *, monotonic: bool) -> Sum:
     points = Points(rows, time_ns, started=True)
     return Sum(points, AggregationTemporality.CUMULATIVE, monotonic)
+
+
+def _take(groups: Iterable[Group], find: FindResource, rows: Rows, dropped: list[object]) -> None:
+    """Take rows as they are, where they are plain."""
+    for group in groups:
+        if not group.plain:
+            _gather(Observed((group,)), find, rows, dropped)
+            continue
+        resource = find(group.resource)
+        there = rows.get(id(resource))
+        # A list of somebody else's is not changed: it is the snapshot's, and others collect it.
+        rows[id(resource)] = resource, there[1] + group.rows if there else group.rows
 
 
 def _gather(

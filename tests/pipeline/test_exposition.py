@@ -21,7 +21,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as text_families
 
 from otel_gpu.model import Series
-from otel_gpu.pipeline.exposition import LABELS, Exposition, Format
+from otel_gpu.pipeline.exposition import Exposition, Format
 from otel_gpu.provider import MeterProvider
 from tests.pipeline.box import NODE_RESOURCE, START_NS, Reading, collected, observing
 
@@ -223,8 +223,9 @@ def test_the_labels_of_a_series_are_written_once() -> None:
     data = one_gauge([Reading(1.5, series)], unit="W")
 
     assert Exposition().render(data, Format.TEXT).endswith('g_watts{hw_id="GPU-0"} 1.5\n')
-    assert series.memo == {LABELS: '{hw_id="GPU-0"}'}
-    series.memo[LABELS] = "{kept}"
+    ((family, head),) = series.memo.items()
+    assert head == 'g_watts{hw_id="GPU-0"} '
+    series.memo[family] = "g_watts{kept} "
     assert Exposition().render(data, Format.TEXT).endswith("g_watts{kept} 1.5\n")
 
 

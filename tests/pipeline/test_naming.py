@@ -6,13 +6,15 @@ The expected names were written by `prometheus/otlptranslator` 1.0.0 with metric
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from otel_gpu.catalog import CATALOG
-from otel_gpu.model import Kind
+from otel_gpu.instruments import Shape, identity
+from otel_gpu.model import Device, Kind, Metric
 from otel_gpu.pipeline.naming import family, label_name
 
 EXPECTED = """
@@ -202,3 +204,41 @@ def test_an_attribute_gets_the_label_that_the_otlp_translation_gives_it(
     key: str, label: str
 ) -> None:
     assert label_name(key) == label
+
+
+INSTANCE = Device(
+    uuid="MIG-0",
+    index=0,
+    minor=0,
+    model="NVIDIA H200",
+    serial="1650",
+    pci_address="0000:1b:00.0",
+    driver_version="580.1",
+    parent="GPU-0",
+    mig_profile="1g.18gb",
+)
+OWNER = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name", "container.id")
+SERVERS_OWN = {"job", "instance", "le", "quantile", "__name__"}
+
+
+def keys(metric: Metric) -> set[str]:
+    """Every attribute that a point of a metric may carry."""
+    constant = {key for key, _ in metric.constant}
+    of_gpu = set(identity(INSTANCE, Shape(identity="full"))) | set(
+        identity(replace(INSTANCE, parent=""), Shape(identity="full"))
+    )
+    return constant | of_gpu | set(metric.attributes) | set(OWNER)
+
+
+@pytest.mark.parametrize("key", sorted({key for metric in CATALOG for key in keys(metric)}))
+def test_an_attribute_of_the_catalog_gets_the_same_label_from_every_translator(key: str) -> None:
+    # They differ over what begins with _ or a digit, and over what would become __.
+    assert re.fullmatch(r"[a-z][a-z0-9]*([._][a-z0-9]+)*", key)
+    assert label_name(key) == key.replace(".", "_")
+    assert label_name(key) not in SERVERS_OWN
+
+
+def test_no_two_attributes_of_a_metric_become_one_label() -> None:
+    for metric in CATALOG:
+        names = keys(metric)
+        assert len({label_name(key) for key in names}) == len(names), metric.name
