@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Literal, NamedTuple
 
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter
@@ -107,7 +108,7 @@ class Instruments:
     ) -> None:
         self.metrics = metrics
         self._source = source
-        self._every = every
+        self._oldest_s = {metric.name: oldest(metric, every) for metric in metrics}
         self._supplies = supplies or {}
         self._shape = shape or Shape()
         self._clock = clock
@@ -169,9 +170,10 @@ class Instruments:
     ) -> tuple[Mapping[str, Observed], float]:
         """Give the observations by metric, and until when they may be shown."""
         groups: dict[str, list[Group]] = {}
-        until_s = float("inf")
+        until_s = inf
         for reading in snapshot.readings:
-            expires_s = reading.read_s + oldest(reading.metric, self._every)
+            # What is not one of ours, nobody observes: it is as old as can be.
+            expires_s = reading.read_s + self._oldest_s.get(reading.metric.name, -inf)
             if now_s > expires_s or not reading.points:
                 continue
             until_s = min(until_s, expires_s)
@@ -204,7 +206,7 @@ class Instruments:
     ) -> Group:
         """Give the points of a metric of a GPU, with the series that they had before."""
         values, attributes, starts = zip(*points, strict=True)
-        owner = sole_owner(metric, snapshot.owners.get(uuid, ()))
+        owner = sole_owner(metric, snapshot.owners.get(uuid, ())) if snapshot.owners else None
         key, what = (metric.name, uuid), (owner, attributes, starts)
         streams = kept.get(key)
         if streams is None or streams.what != what:

@@ -1,4 +1,4 @@
-"""The points of one metric: rows of (value, series), made objects of the SDK only on demand."""
+"""The points of one metric as columns, values and series; objects of the SDK on demand only."""
 
 from __future__ import annotations
 
@@ -14,28 +14,34 @@ from otel_gpu.model import ResourceKey, Series
 INT64 = 2**63
 """An OTLP integer is a signed 64-bit one; one larger value would fail the whole batch."""
 
-Row = tuple[int | float, Series]
+Number = int | float
 
 
 class Group(NamedTuple):
-    """Rows of one Resource. `plain`: every value is one that OTLP can carry."""
+    """Values of one Resource, and the series that each is of.
+
+    `plain`: every value is one that OTLP can carry.
+    """
 
     resource: ResourceKey
-    rows: list[Row]
+    values: Sequence[Number]
+    series: Sequence[Series]
     plain: bool
 
 
-def group(values: Sequence[int | float], series: Sequence[Series]) -> Group:
+def group(values: Sequence[Number], series: Sequence[Series]) -> Group:
     """Make a group of series that have one Resource, and of their values."""
-    return Group(series[0].resource, list(zip(values, series, strict=True)), _are_plain(values))
+    return Group(series[0].resource, values, series, _are_plain(values))
 
 
-def _are_plain(values: Sequence[int | float]) -> bool:
+def _are_plain(values: Sequence[Number]) -> bool:
     """Look at all values at once: NaN and the infinities survive a sum, whatever else is in it."""
+    kinds = set(map(type, values))
+    if kinds == {float}:
+        return isfinite(sum(values))
     return (
-        {int, float}.issuperset(map(type, values))
-        and max(values) < INT64
-        and min(values) >= -INT64
+        kinds <= {int, float}
+        and -INT64 <= min(values) <= max(values) < INT64
         and isfinite(sum(values))
     )
 
@@ -65,14 +71,14 @@ class Observed(Sequence[SeriesObservation]):
     def _all(self) -> list[SeriesObservation]:
         if self._made is None:
             self._made = [
-                SeriesObservation(value, series)
+                observation
                 for group in self.groups
-                for value, series in group.rows
+                for observation in map(SeriesObservation, group.values, group.series)
             ]
         return self._made
 
     def __len__(self) -> int:
-        return sum(len(group.rows) for group in self.groups)
+        return sum(len(group.values) for group in self.groups)
 
     def __iter__(self) -> Iterator[SeriesObservation]:
         return iter(self._all())
@@ -105,22 +111,24 @@ class SeriesPoint(NumberDataPoint):
 class Points(Sequence[NumberDataPoint]):
     """The `data_points` of a Gauge or Sum, each made when somebody asks for it.
 
-    `rows` is what they are made from, for the ways out that write text or bytes themselves.
+    `values` and `series` are for the ways out that write text or bytes themselves.
     `started` tells whether a point has a start time: a sum has, a gauge has not. It is that of the
     series, unless `starts` has others, in Unix nanoseconds, as growth since a collection has.
     """
 
-    __slots__ = ("_starts", "rows", "started", "time_ns")
+    __slots__ = ("_starts", "series", "started", "time_ns", "values")
 
     def __init__(
         self,
-        rows: Sequence[Row],
+        values: Sequence[Number],
+        series: Sequence[Series],
         time_ns: int,
         *,
         started: bool,
         starts: Sequence[int] | None = None,
     ) -> None:
-        self.rows = rows
+        self.values = values
+        self.series = series
         self.time_ns = time_ns
         self.started = started
         self._starts = starts
@@ -131,14 +139,14 @@ class Points(Sequence[NumberDataPoint]):
         if self._starts is not None:
             return self._starts
         if not self.started:
-            return [0] * len(self.rows)
-        return [series.start_ns or 0 for _, series in self.rows]
+            return [0] * len(self.values)
+        return [series.start_ns or 0 for series in self.series]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.values)
 
     def __iter__(self) -> Iterator[NumberDataPoint]:
-        return map(self._point, self.rows, self.starts)
+        return map(self._point, self.values, self.series, self.starts)
 
     @overload
     def __getitem__(self, index: int) -> NumberDataPoint: ...
@@ -146,13 +154,17 @@ class Points(Sequence[NumberDataPoint]):
     def __getitem__(self, index: slice) -> Sequence[NumberDataPoint]: ...
     def __getitem__(self, index: int | slice) -> NumberDataPoint | Sequence[NumberDataPoint]:
         if isinstance(index, slice):
-            rows, starts = self.rows[index], self.starts[index]
-            return Points(rows, self.time_ns, started=self.started, starts=starts)
-        return self._point(self.rows[index], self.starts[index])
+            return Points(
+                self.values[index],
+                self.series[index],
+                self.time_ns,
+                started=self.started,
+                starts=self.starts[index],
+            )
+        return self._point(self.values[index], self.series[index], self.starts[index])
 
     def __repr__(self) -> str:
         return repr(list(self))
 
-    def _point(self, row: Row, start_ns: int) -> NumberDataPoint:
-        value, series = row
+    def _point(self, value: Number, series: Series, start_ns: int) -> NumberDataPoint:
         return SeriesPoint.of(series, value, start_ns, self.time_ns)

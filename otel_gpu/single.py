@@ -89,7 +89,7 @@ def as_json(snapshot: Snapshot) -> str:
 def as_prometheus(settings: Settings, snapshot: Snapshot) -> str:
     """Write a snapshot as the page that Prometheus would scrape."""
     data, resources = collected(settings, snapshot, os.environ)
-    return Exposition().render(data, Format.TEXT, resources(NODE))
+    return Exposition().render(data, Format.TEXT, resources(NODE)).decode()
 
 
 def as_otlp(settings: Settings, snapshot: Snapshot) -> str:

@@ -132,8 +132,10 @@ def test_each_gpu_is_a_resource_of_its_own(tmp_path: Path, receiver: Receiver) -
             {"otlp": {"endpoint": f"http://127.0.0.1:{receiver.http_port}", "interval": "500ms"}}
         ],
     )
+    count = 1
     with running("run", "--config", config):
-        request = receiver.wait(2)[-1]
+        while len((request := receiver.wait(count)[-1]).resource_metrics) < 9:
+            count += 1  # pushed before the first sweep was done
     found = {
         tuple(
             next((kv.value.string_value for kv in one.resource.attributes if kv.key == key), "")

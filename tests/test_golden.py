@@ -95,7 +95,7 @@ def test_a_recorded_machine_gives_the_same_page_and_the_same_request(
     data, resources = collected(sampler.snapshot, steps)
     request = without_time(MessageToDict(encode_metrics(data)))
     made = {
-        f"{capture.stem}.prom": Exposition().render(data, Format.TEXT, resources(NODE)),
+        f"{capture.stem}.prom": Exposition().render(data, Format.TEXT, resources(NODE)).decode(),
         f"{capture.stem}.otlp.json": json.dumps(request, indent=1, sort_keys=True) + "\n",
     }
     for name, text in made.items():

@@ -49,7 +49,7 @@ def swept(box: str) -> tuple[Sampler, Steps]:
 def test_a_box_gives_the_same_page(box: str, *, accept: bool) -> None:
     sampler, steps = swept(box)
     data, resources = collected(sampler.snapshot, steps)
-    page = Exposition().render(data, Format.TEXT, resources(NODE))
+    page = Exposition().render(data, Format.TEXT, resources(NODE)).decode()
     path = GOLDEN / f"{box}.prom"
     if accept:
         path.parent.mkdir(exist_ok=True)

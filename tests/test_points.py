@@ -1,4 +1,4 @@
-"""Rows are points for whoever looks, and numbers that OTLP cannot carry are told apart."""
+"""Columns are points for whoever looks, and numbers that OTLP cannot carry are told apart."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_start_is_that_of_the_series_unless_the_points_say_another(
     starts: list[int] | None,
     expected: list[int],
 ) -> None:
-    points = Points([(1, SERIES), (2, SERIES)], 9, started=started, starts=starts)
+    points = Points([1, 2], [SERIES, SERIES], 9, started=started, starts=starts)
 
     assert [point.start_time_unix_nano for point in points] == expected
     assert [points[index].start_time_unix_nano for index in (0, 1)] == expected

@@ -31,7 +31,7 @@ class PageExporter(MetricExporter):
     ) -> MetricExportResult:
         """Write the page. What this raises is counted, and logged once, by the reader."""
         del timeout_millis
-        self._aside.write_text(self._exposition.render(metrics_data, Format.TEXT), "utf-8")
+        self._aside.write_bytes(self._exposition.render(metrics_data, Format.TEXT))
         self._aside.replace(self._path)
         return MetricExportResult.SUCCESS
 

@@ -13,13 +13,11 @@ from typing import Any, NamedTuple
 from opentelemetry.sdk.metrics.export import AggregationTemporality, Metric, MetricsData, Sum
 
 from otel_gpu.model import Series
-from otel_gpu.points import Points
+from otel_gpu.points import Number, Points
 
 PATIENCE = 20
 """Collections for which a series that vanished is remembered: a GPU that hangs for a moment, or a
 driver that is restarted, does not lose what was counted meanwhile."""
-
-Number = int | float
 
 
 class Total(NamedTuple):
@@ -60,13 +58,14 @@ class Deltas:
         if not _is_total(data):
             return metric
         points: Points = data.data_points
-        rows, starts = [], []
-        for value, series in points.rows:
+        values, kept, starts = [], [], []
+        for value, series in zip(points.values, points.series, strict=True):
             grown = self._grown(metric.name, series, value, points.time_ns)
             if grown is not None:
-                rows.append((grown[0], series))
+                values.append(grown[0])
+                kept.append(series)
                 starts.append(grown[1])
-        growth = Points(rows, points.time_ns, started=True, starts=starts)
+        growth = Points(values, kept, points.time_ns, started=True, starts=starts)
         self._now_ns = points.time_ns
         return replace(metric, data=Sum(growth, AggregationTemporality.DELTA, is_monotonic=True))
 

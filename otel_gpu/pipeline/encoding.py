@@ -22,7 +22,7 @@ from opentelemetry.sdk.metrics.export import (
 from otel_gpu.kept import Kept
 from otel_gpu.pipeline import official
 from otel_gpu.pipeline.dividing import halves
-from otel_gpu.pipeline.splicing import METRIC, Template, rows, varint
+from otel_gpu.pipeline.splicing import METRIC, Template, taken_apart, varint
 
 log = logging.getLogger(__name__)
 
@@ -119,8 +119,8 @@ class Encoder:
             return self._whole(metric, out)
 
     def _splice(self, metric: Metric, out: list[bytes]) -> int:
-        """Append a metric that is made of rows, and give its size."""
-        found = rows(metric)
+        """Append a metric that is made of our points, and give its size."""
+        found = taken_apart(metric)
         key = (self._under, metric.name)
         template = self._templates.get(key)
         if template is None or template.fixed != found.fixed:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from opentelemetry.sdk.metrics.export import (
@@ -27,6 +27,7 @@ from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.model import Kind, Series
 from otel_gpu.pipeline.naming import Family, family, label_name
+from otel_gpu.points import Number, Points
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +43,15 @@ class Format(Enum):
 
 @dataclass(slots=True)
 class _Block:
-    """One family of a page: all its samples stand together, whatever Resource they are from."""
+    """One family of a page: all its samples stand together, whatever Resource they are from.
+
+    A sample begins with a newline. So what stands before a value and the value are two pieces, with
+    nothing to be put between one sample and the next.
+    """
 
     family: Family
     help: str
-    lines: list[str] = field(default_factory=list)
+    pieces: list[str] = field(default_factory=list)
 
 
 class _Page:
@@ -70,12 +75,14 @@ class _Page:
             block = self._blocks[named.base] = self._blocks[named.name] = _Block(named, about)
         return block
 
-    def text(self, form: Format) -> str:
-        """Write the page."""
+    def texts(self, form: Format) -> Iterator[str]:
+        """Write the page, family by family."""
         head = _openmetrics_head if form is Format.OPENMETRICS else _text_head
-        blocks = [block for name, block in self._blocks.items() if name == block.family.name]
-        texts = [head(block) + "".join(block.lines) for block in blocks if block.lines]
-        return "".join(texts) + ("# EOF\n" if form is Format.OPENMETRICS else "")
+        for name, block in self._blocks.items():
+            if name == block.family.name and block.pieces:
+                yield "".join((head(block), *block.pieces, "\n"))
+        if form is Format.OPENMETRICS:
+            yield "# EOF\n"
 
 
 class Exposition:
@@ -91,18 +98,23 @@ class Exposition:
         form: Format,
         target: Resource | None = None,
         only: Collection[str] = (),
-    ) -> str:
+    ) -> bytes:
         """Write a page. `target` becomes `target_info`; `only` are the names to write, if any."""
         page = _Page()
         if target is not None and _wanted(TARGET, only):
-            line = f"target_info{label_text(target.attributes)} 1\n"
-            page.block(TARGET, "Target metadata").lines.append(line)
-        for metric in _metrics(data):
-            self._add(metric, form, only, page)
-        return page.text(form)
+            sample = f"\ntarget_info{label_text(target.attributes)} 1"
+            page.block(TARGET, "Target metadata").pieces.append(sample)
+        for alike in _alike(data):
+            self._add(alike, form, only, page)
+        # Encoded in pieces: the whole page once more as text would be new memory at each scrape,
+        # and a kernel takes longer to give that than this takes to write.
+        return b"".join(text.encode() for text in page.texts(form))
 
-    def _add(self, metric: Metric, form: Format, only: Collection[str], page: _Page) -> None:
-        """Append a metric's samples to its family."""
+    def _add(
+        self, alike: Sequence[Metric], form: Format, only: Collection[str], page: _Page
+    ) -> None:
+        """Append the samples of one metric, which each Resource has some of, to its family."""
+        metric = alike[0]
         kind = _kind(metric)
         if kind is None:
             self._complain(f"{metric.name}: {type(metric.data).__name__} has no text form")
@@ -114,21 +126,29 @@ class Exposition:
             self._complain(f"{metric.name}: {other.name} is a {other.type} already")
             return
         block = page.block(named, metric.description or "")
-        self._write(metric.data, named, form, block.lines)
+        if isinstance(metric.data, Histogram):
+            block.pieces += [sample for each in alike for sample in _histograms(named.name, each)]
+        else:
+            block.pieces += self._samples(alike, named, form)
 
-    def _write(self, data: Any, named: Family, form: Format, lines: list[str]) -> None:
-        if isinstance(data, Histogram):
-            for point in data.data_points:
-                lines.extend(_histogram(named.name, point))
-            return
-        samples = rows(data.data_points)
+    def _samples(self, alike: Sequence[Metric], named: Family, form: Format) -> list[str]:
+        """Write the numbers of a metric, in pieces."""
+        name = named.name
+        all_values: list[Number] = []
+        all_series: list[Series] = []
+        for values, series in map(_columns, alike):
+            all_values += values
+            all_series += series
         try:
-            heads = [series.memo[named] for _, series in samples]
+            heads = [series.memo[name] for series in all_series]
         except KeyError:  # a series is new
-            heads = [_head(named, series) for _, series in samples]
-        lines += [f"{head}{value!r}\n" for head, (value, _) in zip(heads, samples, strict=True)]
+            heads = [_head(name, series) for series in all_series]
+        pieces = [""] * (2 * len(heads))
+        pieces[0::2] = heads
+        pieces[1::2] = map(repr, all_values)
         if self._created and form is Format.OPENMETRICS and named.type == "counter":
-            lines += [_created(named, series) for _, series in samples if series.start_ns]
+            pieces += [_created(named, series) for series in all_series if series.start_ns]
+        return pieces
 
     def _complain(self, text: str) -> None:
         """Say once that something cannot be written; the rest of the page is not affected."""
@@ -137,12 +157,13 @@ class Exposition:
             log.warning("not on the Prometheus page: %s", text)
 
 
-def rows(points: Any) -> Sequence[tuple[int | float, Series]]:
-    """Give the rows that points are made from, or make them where another provider collected."""
-    ready = getattr(points, "rows", None)
-    if ready is not None:
-        return ready  # type: ignore[no-any-return]  # our own provider's Points, seen from outside
-    return [(point.value, Series(point.attributes or {})) for point in points]
+def _columns(metric: Metric) -> tuple[Sequence[Number], Sequence[Series]]:
+    """Give the values of a metric and their series; made here where another provider collected."""
+    points: Any = metric.data.data_points
+    if isinstance(points, Points):
+        return points.values, points.series
+    values = [point.value for point in points]
+    return values, [Series(point.attributes or {}) for point in points]
 
 
 def label_text(attributes: Mapping[str, Any] | None) -> str:
@@ -180,10 +201,16 @@ def _encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _metrics(data: MetricsData | None) -> Iterable[Metric]:
+def _alike(data: MetricsData | None) -> Iterable[Sequence[Metric]]:
+    """Give the metrics that are one, but for their Resources, together."""
+    found: dict[Hashable, list[Metric]] = {}
     for resource_metrics in data.resource_metrics if data else ():
         for scope_metrics in resource_metrics.scope_metrics:
-            yield from scope_metrics.metrics
+            for metric in scope_metrics.metrics:
+                monotonic = getattr(metric.data, "is_monotonic", None)
+                key = (metric.name, metric.unit, type(metric.data), monotonic)
+                found.setdefault(key, []).append(metric)
+    return found.values()
 
 
 def _kind(metric: Metric) -> Kind | None:
@@ -202,26 +229,31 @@ def _wanted(named: Family, only: Collection[str]) -> bool:
     return not {named.name, named.base, *(named.name + part for part in parts)}.isdisjoint(only)
 
 
+def _histograms(name: str, metric: Metric) -> Iterable[str]:
+    data: Any = metric.data
+    return chain.from_iterable(_histogram(name, point) for point in data.data_points)
+
+
 def _histogram(name: str, point: HistogramDataPoint) -> Iterable[str]:
     pairs = _pairs(point.attributes)
     inner = f"{pairs}," if pairs else ""
     bounds = [*(repr(float(bound)) for bound in point.explicit_bounds), "+Inf"]
     for bound, count in zip(bounds, accumulate(point.bucket_counts), strict=True):
-        yield f'{name}_bucket{{{inner}le="{bound}"}} {count}\n'
+        yield f'\n{name}_bucket{{{inner}le="{bound}"}} {count}'
     labels = f"{{{pairs}}}" if pairs else ""
-    yield f"{name}_sum{labels} {point.sum!r}\n"
-    yield f"{name}_count{labels} {point.count}\n"
+    yield f"\n{name}_sum{labels} {point.sum!r}"
+    yield f"\n{name}_count{labels} {point.count}"
 
 
-def _head(named: Family, series: Series) -> str:
-    """Give what stands before the value of a series of that family; its memo keeps it."""
-    head: str = series.memo.setdefault(named, f"{named.name}{label_text(series.attributes)} ")
+def _head(name: str, series: Series) -> str:
+    """Give what stands before the value of a series under a name; its memo keeps it."""
+    head: str = series.memo.setdefault(name, f"\n{name}{label_text(series.attributes)} ")
     return head
 
 
 def _created(named: Family, series: Series) -> str:
     labels = label_text(series.attributes)
-    return f"{named.base}_created{labels} {(series.start_ns or 0) / 1e9!r}\n"
+    return f"\n{named.base}_created{labels} {(series.start_ns or 0) / 1e9!r}"
 
 
 def _text_head(block: _Block) -> str:
@@ -229,12 +261,12 @@ def _text_head(block: _Block) -> str:
     kind = "gauge" if named.type == "info" else named.type
     about = _escape(_encodable(block.help))
     said = f"# HELP {named.name} {about}\n" if about else ""
-    return f"{said}# TYPE {named.name} {kind}\n"
+    return f"{said}# TYPE {named.name} {kind}"
 
 
 def _openmetrics_head(block: _Block) -> str:
     named = block.family
     about = _escape(_encodable(block.help)).replace('"', r"\"")
-    unit = f"# UNIT {named.base} {named.unit}\n" if named.unit else ""
-    said = f"# HELP {named.base} {about}\n" if about else ""
-    return f"# TYPE {named.base} {named.type}\n{unit}{said}"
+    unit = f"\n# UNIT {named.base} {named.unit}" if named.unit else ""
+    said = f"\n# HELP {named.base} {about}" if about else ""
+    return f"# TYPE {named.base} {named.type}{unit}{said}"

@@ -34,7 +34,7 @@ class PrometheusReader(MetricReader):
         self._data: MetricsData | None = None
         web = Web(options.web_config) if options.web_config else None
         listener = listen(options.address, "pipeline.prometheus.address")
-        self._scrapes = Scrapes(self.data, self._render, options.max_scrapes)
+        self._scrapes = Scrapes(self.data, self._render, options.max_scrapes, context.snapshot)
         self._guard: Guard | None = None
         self._server = self._served(listener, web)
 
@@ -72,7 +72,7 @@ class PrometheusReader(MetricReader):
         del timeout_millis  # nothing here waits
         self._data = metrics_data
 
-    def _render(self, data: MetricsData, form: Format, only: frozenset[str]) -> str:
+    def _render(self, data: MetricsData, form: Format, only: frozenset[str]) -> bytes:
         return self._exposition.render(data, form, self._context.resource(), only)
 
 

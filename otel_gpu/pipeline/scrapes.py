@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from opentelemetry.sdk.metrics.export import MetricsData
 
@@ -21,8 +22,19 @@ GZIP_LEVEL = 1
 """The fastest: at level 6 a page takes three times as long and becomes a fifth smaller."""
 
 
+KEEP_S = 1.0
+"""How long a page is given again while there is no new snapshot: what the agent tells of itself
+moves on all the same."""
+
+
 class BusyError(Exception):
     """As many scrapes as are allowed are under way."""
+
+
+class _Page(NamedTuple):
+    state: object
+    made_s: float
+    body: bytes
 
 
 class SingleFlight:
@@ -45,24 +57,34 @@ class SingleFlight:
 class Scrapes:
     """Makes pages for scrapers; `collect` and `render` are called in threads.
 
-    A request that comes while a collection is under way gets that collection.
+    A request that comes while a collection is under way gets that collection. `state` gives what
+    a whole page is made of: while that is the same object, the page is given again.
     """
 
     def __init__(
         self,
         collect: Callable[[], MetricsData | None],
-        render: Callable[[MetricsData, Format, frozenset[str]], str],
+        render: Callable[[MetricsData, Format, frozenset[str]], bytes],
         limit: int,
+        state: Callable[[], object] = object,
+        keep_s: float = KEEP_S,
     ) -> None:
         self._collect = collect
         self._render = render
         self._limit = limit
+        self._state = state
+        self._keep_s = keep_s
+        self._pages: dict[tuple[Format, bool], _Page] = {}
         self._under_way = 0
         self._flights = SingleFlight()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="otel-gpu-scrape")
 
     async def page(self, form: Format, only: frozenset[str], *, compress: bool) -> bytes | None:
         """Give a page, encoded; None while nothing can be collected yet. Raises BusyError."""
+        state = self._state()
+        kept = None if only else self._pages.get((form, compress))
+        if kept and kept.state is state and time.monotonic() - kept.made_s < self._keep_s:
+            return kept.body
         if self._under_way >= self._limit:
             raise BusyError
         self._under_way += 1
@@ -70,10 +92,14 @@ class Scrapes:
             data = await self.collection()
             if data is None:
                 return None
+            made_s = time.monotonic()
             key = (id(data), form, only, compress)  # `data` is held until the page is made
-            return await self._flights.do(
+            body = await self._flights.do(
                 key, lambda: self.run(lambda: self._body(data, form, only, compress=compress))
             )
+            if not only:  # of those there may be any number
+                self._pages[form, compress] = _Page(state, made_s, body)
+            return body
         finally:
             self._under_way -= 1
 
@@ -92,5 +118,5 @@ class Scrapes:
     def _body(
         self, data: MetricsData, form: Format, only: frozenset[str], *, compress: bool
     ) -> bytes:
-        body = self._render(data, form, only).encode()
+        body = self._render(data, form, only)
         return gzip.compress(body, GZIP_LEVEL, mtime=0) if compress else body

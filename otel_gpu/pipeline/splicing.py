@@ -1,4 +1,4 @@
-"""A metric made of our own rows, as the bytes of the last collection with other numbers.
+"""A metric made of our own points, as the bytes of the last collection with other numbers.
 
 A point is two or three numbers of fixed length (start, time, value) before attributes that never
 change. While a metric has the same series, all of its bytes stay but its times and values, and so
@@ -46,29 +46,29 @@ moment = Struct("<Q").pack
 
 
 class UnusualError(Exception):
-    """A metric that is not made of our rows, or not as our provider makes them."""
+    """A metric that is not made of our points, or not as our provider makes them."""
 
 
-class Rows(NamedTuple):
+class Made(NamedTuple):
     """What a metric is made of. Two of the same `fixed` differ in their numbers only."""
 
     fixed: tuple[Any, ...]
-    values: tuple[Any, ...]
+    values: Sequence[Any]
     time_ns: int
 
 
-def rows(metric: Metric) -> Rows:
+def taken_apart(metric: Metric) -> Made:
     """Take a metric apart. Raises UnusualError."""
     data: Any = metric.data
     points = data.data_points
-    if not isinstance(points, Points) or not points.rows or not points.time_ns:
+    if not isinstance(points, Points) or not points.values or not points.time_ns:
         raise UnusualError  # a time of 0 would not be written
-    values, series = zip(*points.rows, strict=True)
-    kinds = tuple(map(type, values))
+    kinds = tuple(map(type, points.values))
     tag, end = _frame(data)
     names = (metric.name, metric.description, metric.unit)
     starts = tuple(points.starts) if points.started else None
-    return Rows((names, tag, end, series, kinds, starts), values, points.time_ns)
+    fixed = (names, tag, end, points.series, kinds, starts)
+    return Made(fixed, points.values, points.time_ns)
 
 
 class Template:

@@ -148,7 +148,9 @@ class MeterProvider(metrics.MeterProvider):
         tree = Tree()
         self._observe(tree, CallbackOptions(timeout_millis), find)
         for scope_metrics in self._synchronous.collect(reader):
-            tree.add(lookup[NODE], scope_metrics.scope, scope_metrics.metrics)
+            ours = self._meters.get(scope_metrics.scope)  # whose scope is equal
+            scope = ours.scope if ours else scope_metrics.scope
+            tree.add(lookup[NODE], scope, scope_metrics.metrics)
         self._resources.keep(lookup)
         return tree.data()
 
@@ -156,8 +158,8 @@ class MeterProvider(metrics.MeterProvider):
         time_ns = time.time_ns()
         for meter in tuple(self._meters.values()):
             for instrument in meter.observables:
-                for resource, rows in instrument.rows(options, find).values():
-                    tree.add(resource, meter.scope, (instrument.metric(rows, time_ns),))
+                for resource, columns in instrument.found(options, find).values():
+                    tree.add(resource, meter.scope, (instrument.metric(columns, time_ns),))
 
 
 def _one_for_all() -> MakeResource:

@@ -16,12 +16,15 @@ from opentelemetry.sdk.metrics.export import AggregationTemporality, Gauge, Metr
 from opentelemetry.sdk.resources import Resource
 
 from otel_gpu.model import ResourceKey, Series
-from otel_gpu.points import INT64, Group, Observed, Points, Row
+from otel_gpu.points import INT64, Group, Number, Observed, Points
 
 log = logging.getLogger(__name__)
 
-Rows = dict[int, tuple[Resource, list[Row]]]
-"""The rows of one instrument by the identity of their Resource."""
+Columns = tuple[Sequence[Number], Sequence[Series]]
+"""Values, and the series that each is of."""
+
+Found = dict[int, tuple[Resource, Columns]]
+"""What was observed of one instrument, by the identity of its Resource."""
 
 FindResource = Callable[[ResourceKey], Resource]
 Observe = Callable[[CallbackOptions], Iterable[Observation]]
@@ -58,30 +61,30 @@ class Observable(ABC):
         """Observe through these as well."""
         self._callbacks += tuple(map(_callable, callbacks))
 
-    def rows(self, options: CallbackOptions, find: FindResource) -> Rows:
+    def found(self, options: CallbackOptions, find: FindResource) -> Found:
         """Run every callback, and give what they observed."""
-        rows: Rows = {}
+        found: Found = {}
         failure: Exception | None = None
         dropped: list[object] = []
         for callback in self._callbacks:
             try:
                 observed = callback(options)
                 if isinstance(observed, Observed):
-                    _take(observed.groups, find, rows, dropped)
+                    _take(observed.groups, find, found, dropped)
                 else:
-                    _gather(observed, find, rows, dropped)
+                    _gather(observed, find, found, dropped)
             except Exception as error:  # noqa: BLE001 - a callback is foreign code, and one of many
                 failure = error
         self._tell(failure, dropped)
-        return rows
+        return found
 
-    def metric(self, rows: Sequence[Row], time_ns: int) -> Metric:
-        """Give the rows of one Resource their SDK form."""
-        return Metric(self.name, self.description, self.unit, self._data(rows, time_ns))
+    def metric(self, columns: Columns, time_ns: int) -> Metric:
+        """Give the columns of one Resource their SDK form."""
+        return Metric(self.name, self.description, self.unit, self._data(columns, time_ns))
 
     @abstractmethod
-    def _data(self, rows: Sequence[Row], time_ns: int) -> Gauge | Sum:
-        """Give the rows the form of the instrument's kind."""
+    def _data(self, columns: Columns, time_ns: int) -> Gauge | Sum:
+        """Give the columns the form of the instrument's kind."""
 
     def _tell(self, failure: Exception | None, dropped: Sequence[object]) -> None:
         """Log a change: once when something goes wrong, once when it is over."""
@@ -98,69 +101,71 @@ class Observable(ABC):
 class ObservableGauge(Observable, metrics.ObservableGauge):
     """A gauge: the value now."""
 
-    def _data(self, rows: Sequence[Row], time_ns: int) -> Gauge:
-        return Gauge(Points(rows, time_ns, started=False))
+    def _data(self, columns: Columns, time_ns: int) -> Gauge:
+        return Gauge(Points(*columns, time_ns, started=False))
 
 
 class ObservableCounter(Observable, metrics.ObservableCounter):
     """A monotonic sum, cumulative whatever its reader prefers: there is no state for deltas."""
 
-    def _data(self, rows: Sequence[Row], time_ns: int) -> Sum:
-        return _sum(rows, time_ns, monotonic=True)
+    def _data(self, columns: Columns, time_ns: int) -> Sum:
+        return _sum(columns, time_ns, monotonic=True)
 
 
 class ObservableUpDownCounter(Observable, metrics.ObservableUpDownCounter):
     """A sum that may fall, cumulative."""
 
-    def _data(self, rows: Sequence[Row], time_ns: int) -> Sum:
-        return _sum(rows, time_ns, monotonic=False)
+    def _data(self, columns: Columns, time_ns: int) -> Sum:
+        return _sum(columns, time_ns, monotonic=False)
 
 
-def _sum(rows: Sequence[Row], time_ns: int, *, monotonic: bool) -> Sum:
-    points = Points(rows, time_ns, started=True)
+def _sum(columns: Columns, time_ns: int, *, monotonic: bool) -> Sum:
+    points = Points(*columns, time_ns, started=True)
     return Sum(points, AggregationTemporality.CUMULATIVE, monotonic)
 
 
-def _take(groups: Iterable[Group], find: FindResource, rows: Rows, dropped: list[object]) -> None:
-    """Take rows as they are, where they are plain."""
+def _take(groups: Iterable[Group], find: FindResource, found: Found, dropped: list[object]) -> None:
+    """Take groups as they are, where they are plain."""
     for group in groups:
         if not group.plain:
-            _gather(Observed((group,)), find, rows, dropped)
+            _gather(Observed((group,)), find, found, dropped)
             continue
-        resource = find(group.resource)
-        there = rows.get(id(resource))
-        # A list of somebody else's is not changed: it is the snapshot's, and others collect it.
-        rows[id(resource)] = resource, there[1] + group.rows if there else group.rows
+        _add(found, find(group.resource), group.values, group.series)
+
+
+def _add(
+    found: Found, resource: Resource, values: Sequence[Number], series: Sequence[Series]
+) -> None:
+    there = found.get(id(resource))
+    if there is not None:
+        # Not by adding to a list: that is the snapshot's, and other readers collect it too.
+        before, of = there[1]
+        values, series = [*before, *values], [*of, *series]
+    found[id(resource)] = resource, (values, series)
 
 
 def _gather(
     observations: Iterable[Observation | SeriesObservation],
     find: FindResource,
-    rows: Rows,
+    found: Found,
     dropped: list[object],
 ) -> None:
-    """Sort observations by Resource: the loop that a collection spends its time in."""
-    last: ResourceKey | None = None
-    append: Callable[[Row], None] = list[Row]().append
-    for observation in observations:
-        value = observation.value
-        # Finite floats pass here without a call: x - x is 0.0 for them and NaN for the others.
-        if type(value) is not float or value - value:
-            number = _number(value)
-            if number is None:
-                dropped.append(value)
+    """Sort observations by Resource, and leave out what OTLP cannot carry."""
+    by_resource: dict[int, tuple[Resource, list[Number], list[Series]]] = {}
+    try:
+        for observation in observations:
+            value = _number(observation.value)
+            if value is None:
+                dropped.append(observation.value)
                 continue
-            value = number
-        try:
-            series = observation.series  # type: ignore[union-attr]  # an Observation has none
-        except AttributeError:
-            series = _series(observation)
-        key = series.resource
-        if key is not last:  # observations of one GPU come in a row
-            resource = find(key)
-            append = rows.setdefault(id(resource), (resource, []))[1].append
-            last = key
-        append((value, series))
+            series = getattr(observation, "series", None) or _series(observation)
+            resource = find(series.resource)
+            _, values, of = by_resource.setdefault(id(resource), (resource, [], []))
+            values.append(value)
+            of.append(series)
+    finally:  # a callback that raises keeps what it gave before
+        for columns in by_resource.values():
+            _add(found, *columns)
 
 
 def _series(observation: Any) -> Series:

@@ -37,7 +37,8 @@ def total(value: float, start_ns: int | None = None, **attributes: str) -> tuple
 
 def at(time_ns: int, *rows: tuple[float, Series], name: str = "hw.energy") -> MetricsData:
     """Give a collection of one counter."""
-    points = Points(rows, time_ns, started=True)
+    values, series = [value for value, _ in rows], [each for _, each in rows]
+    points = Points(values, series, time_ns, started=True)
     metrics = [Metric(name, "", "J", Sum(points, CUMULATIVE, is_monotonic=True))] if rows else []
     return MetricsData([ResourceMetrics(RESOURCE, [ScopeMetrics(SCOPE, metrics, "")], "")])
 

@@ -30,6 +30,10 @@ FORMATS = list(Format)
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
+def rendered(data: MetricsData | None, form: Format, *more: Any) -> str:
+    return Exposition().render(data, form, *more).decode()
+
+
 def families(page: str, form: Format) -> dict[str, Metric]:
     parse = openmetrics_families if form is Format.OPENMETRICS else text_families
     found = list(parse(page))
@@ -61,7 +65,7 @@ HELD = {"hw_name": "nvidia0", "k8s_namespace_name": "ml", "k8s_pod_name": "train
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_page_says_what_was_collected(form: Format) -> None:
-    found = families(Exposition().render(collected(), form, NODE_RESOURCE), form)
+    found = families(rendered(collected(), form, NODE_RESOURCE), form)
 
     phase = {"phase": "fast"}
     assert samples(found.values()) == {
@@ -103,7 +107,7 @@ def test_a_page_says_what_was_collected(form: Format) -> None:
 
 
 def test_openmetrics_states_units_and_ends() -> None:
-    page = Exposition().render(collected(), Format.OPENMETRICS)
+    page = rendered(collected(), Format.OPENMETRICS)
 
     assert page.endswith("\n# EOF\n")
     assert "# TYPE hw_energy_joules counter\n# UNIT hw_energy_joules joules\n" in page
@@ -119,7 +123,7 @@ def test_openmetrics_states_units_and_ends() -> None:
 
 
 def test_the_text_format_names_a_counter_with_its_suffix_and_knows_no_units() -> None:
-    page = Exposition().render(collected(), Format.TEXT)
+    page = rendered(collected(), Format.TEXT)
 
     assert "# TYPE hw_energy_joules_total counter\n" in page
     assert "# UNIT" not in page
@@ -128,13 +132,13 @@ def test_the_text_format_names_a_counter_with_its_suffix_and_knows_no_units() ->
 
 def test_created_says_when_a_counter_began_where_that_is_known() -> None:
     exposition = Exposition(created=True)
-    page = exposition.render(collected(), Format.OPENMETRICS)
+    page = exposition.render(collected(), Format.OPENMETRICS).decode()
 
     found = samples(families(page, Format.OPENMETRICS).values())
 
     created = {key: value for key, value in found.items() if key[0].endswith("_created")}
     assert created == {("hw_energy_joules_created", labels(hw_id="GPU-0")): START_NS / 1e9}
-    assert "_created" not in exposition.render(collected(), Format.TEXT)
+    assert "_created" not in exposition.render(collected(), Format.TEXT).decode()
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -148,16 +152,15 @@ def test_created_says_when_a_counter_began_where_that_is_known() -> None:
     ],
 )
 def test_a_page_can_be_of_chosen_names(form: Format, only: set[str], expected: set[str]) -> None:
-    page = Exposition().render(collected(), form, NODE_RESOURCE, only)
+    page = rendered(collected(), form, NODE_RESOURCE, only)
     assert set(families(page, form)) == expected
 
 
 def test_the_target_is_there_when_it_is_chosen_and_when_there_is_nothing_else() -> None:
-    render = Exposition().render
     for page in (
-        render(collected(), Format.TEXT, NODE_RESOURCE, {"target_info"}),
-        render(MetricsData([]), Format.TEXT, NODE_RESOURCE),
-        render(None, Format.TEXT, NODE_RESOURCE),
+        rendered(collected(), Format.TEXT, NODE_RESOURCE, {"target_info"}),
+        rendered(MetricsData([]), Format.TEXT, NODE_RESOURCE),
+        rendered(None, Format.TEXT, NODE_RESOURCE),
     ):
         assert set(families(page, Format.TEXT)) == {"target_info"}
 
@@ -184,7 +187,7 @@ def test_any_text_in_a_label_comes_out_as_it_went_in(
         "g", observing(Observation(1, attributes)), description=about
     )
 
-    page = Exposition().render(reader.get_metrics_data(), form).encode().decode()
+    page = rendered(reader.get_metrics_data(), form)
 
     (family,) = families(page, form).values()
     (sample,) = family.samples
@@ -194,7 +197,7 @@ def test_any_text_in_a_label_comes_out_as_it_went_in(
 @pytest.mark.parametrize("form", FORMATS)
 @given(value=st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1))
 def test_any_value_comes_out_as_the_very_same_number(form: Format, value: float) -> None:
-    page = Exposition().render(one_gauge([Observation(value)]), form)
+    page = rendered(one_gauge([Observation(value)]), form)
 
     (family,) = families(page, form).values()
 
@@ -213,7 +216,7 @@ def test_any_value_comes_out_as_the_very_same_number(form: Format, value: float)
 def test_labels_follow_the_specification(
     attributes: Mapping[str, Any], expected: Mapping[str, str]
 ) -> None:
-    page = Exposition().render(one_gauge([Observation(1, attributes)]), Format.OPENMETRICS)
+    page = rendered(one_gauge([Observation(1, attributes)]), Format.OPENMETRICS)
     (family,) = families(page, Format.OPENMETRICS).values()
     assert family.samples[0].labels == expected
 
@@ -222,11 +225,10 @@ def test_the_labels_of_a_series_are_written_once() -> None:
     series = Series({"hw.id": "GPU-0"})
     data = one_gauge([Reading(1.5, series)], unit="W")
 
-    assert Exposition().render(data, Format.TEXT).endswith('g_watts{hw_id="GPU-0"} 1.5\n')
-    ((family, head),) = series.memo.items()
-    assert head == 'g_watts{hw_id="GPU-0"} '
-    series.memo[family] = "g_watts{kept} "
-    assert Exposition().render(data, Format.TEXT).endswith("g_watts{kept} 1.5\n")
+    assert rendered(data, Format.TEXT).endswith('g_watts{hw_id="GPU-0"} 1.5\n')
+    assert series.memo == {"g_watts": '\ng_watts{hw_id="GPU-0"} '}
+    series.memo["g_watts"] = "\ng_watts{kept} "
+    assert rendered(data, Format.TEXT).endswith("g_watts{kept} 1.5\n")
 
 
 def test_what_another_provider_collected_can_be_written_too() -> None:
@@ -236,7 +238,7 @@ def test_what_another_provider_collected_can_be_written_too() -> None:
         "c", observing(Observation(3, {"a.b": "x"})), unit="s"
     )
 
-    page = Exposition().render(reader.get_metrics_data(), Format.TEXT)
+    page = rendered(reader.get_metrics_data(), Format.TEXT)
 
     assert samples(families(page, Format.TEXT).values()) == {
         ("c_seconds_total", labels(a_b="x")): 3
@@ -263,7 +265,7 @@ def test_what_has_no_place_on_the_page_is_left_out_and_told_once(
 
     caplog.clear()
     for _ in range(2):
-        page = exposition.render(reader.get_metrics_data(), Format.OPENMETRICS)
+        page = exposition.render(reader.get_metrics_data(), Format.OPENMETRICS).decode()
 
     assert samples(families(page, Format.OPENMETRICS).values()) == {
         ("a_total", labels()): 1,
@@ -284,7 +286,7 @@ def test_a_histogram_without_labels_is_written() -> None:
     )
     histogram.record(3)
 
-    page = Exposition().render(reader.get_metrics_data(), Format.OPENMETRICS)
+    page = rendered(reader.get_metrics_data(), Format.OPENMETRICS)
 
     bounds = [
         float(sample.labels["le"])

@@ -141,6 +141,7 @@ def test_a_scrape_gives_what_is_collected_now(agent: Agent, accept: str, encodin
 def test_a_series_that_vanished_is_gone_from_the_next_scrape(agent: Agent) -> None:
     assert len(families(agent.ask("/metrics"))["hw_power_watts"].samples) == 2
     del agent.box.power[0]
+    agent.snapshot = Snapshot()
     (sample,) = families(agent.ask("/metrics"))["hw_power_watts"].samples
     assert sample.labels["hw_id"] == "GPU-1"
 

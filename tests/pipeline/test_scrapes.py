@@ -19,12 +19,13 @@ ALL: frozenset[str] = frozenset()
 class Work:
     """A collection and a rendering that wait until the test lets them go on."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keep_s: float = 60.0) -> None:
+        self.state: object = object()
         self.collections = 0
         self.began = threading.Event()
         self.pages: list[Format] = []
         self.release = threading.Event()
-        self.scrapes = Scrapes(self.collect, self.render, limit)
+        self.scrapes = Scrapes(self.collect, self.render, limit, lambda: self.state, keep_s)
 
     def collect(self) -> MetricsData:
         self.collections += 1
@@ -32,14 +33,18 @@ class Work:
         assert self.release.wait(10)
         return MetricsData([])
 
-    def render(self, _data: MetricsData, form: Format, only: frozenset[str]) -> str:
+    def render(self, _data: MetricsData, form: Format, only: frozenset[str]) -> bytes:
         self.pages.append(form)
-        return f"{form.name} {','.join(sorted(only))}"
+        return f"{form.name} {','.join(sorted(only))}".encode()
 
     def ask(
-        self, form: Format = Format.TEXT, *, compress: bool = False
+        self,
+        form: Format = Format.TEXT,
+        only: frozenset[str] = ALL,
+        *,
+        compress: bool = False,
     ) -> asyncio.Task[bytes | None]:
-        return asyncio.ensure_future(self.scrapes.page(form, ALL, compress=compress))
+        return asyncio.ensure_future(self.scrapes.page(form, only, compress=compress))
 
 
 @pytest.fixture
@@ -72,15 +77,44 @@ def test_scrapes_at_the_same_time_share_one_collection_and_one_page_a_notation(w
     assert sorted(form.name for form in work.pages) == ["OPENMETRICS", "TEXT", "TEXT"]
 
 
-def test_a_scrape_after_another_has_a_collection_of_its_own(work: Work) -> None:
+def made(work: Work, *between: object, only: frozenset[str] = ALL) -> int:
+    """Scrape, and once more in each of these states; give how many pages were made."""
     work.release.set()
 
     async def scrape() -> None:
-        await work.ask()
-        await work.ask()
+        await work.ask(only=only)
+        for work.state in between:
+            await work.ask(only=only)
 
     asyncio.run(scrape())
+    assert work.collections == len(work.pages)
+    return len(work.pages)
 
+
+def test_a_page_is_given_again_until_there_is_a_new_snapshot(work: Work) -> None:
+    same, other = work.state, object()
+
+    assert made(work, same, same, other, other) == 2
+
+
+def test_a_page_is_not_given_again_for_ever() -> None:
+    work = Work(limit=4, keep_s=0.0)
+
+    assert made(work, work.state, work.state) == 3
+    work.scrapes.close()
+
+
+def test_pages_of_a_few_names_are_not_kept(work: Work) -> None:
+    assert made(work, work.state, only=frozenset({"hw_power_watts"})) == 2
+
+
+def test_each_notation_is_kept_by_itself(work: Work) -> None:
+    work.release.set()
+
+    async def scrape() -> list[bytes | None]:
+        return [await work.ask(form) for form in (Format.TEXT, Format.OPENMETRICS, Format.TEXT)]
+
+    assert asyncio.run(scrape()) == [b"TEXT ", b"OPENMETRICS ", b"TEXT "]
     assert work.collections == 2
 
 
