@@ -45,8 +45,9 @@ e2e: $(BIN)/otel-gpu ## against a real Collector and a real Prometheus (needs Go
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e --timeout 300
 
-bench: $(BIN)/otel-gpu ## what there is of it: series by family (GPU machines: see bench/)
+bench: $(BIN)/otel-gpu ## costs against the stock SDK, of the agent, and series (on GPUs: see bench/)
+	$(BIN)/python -m bench --json bench.json
 	$(BIN)/python -m bench.series
 
 clean: ## remove what was made here
-	rm -rf .venv* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist build
+	rm -rf .venv* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist build bench.json

@@ -87,6 +87,7 @@ class Agent:
         self.driver = Supervisor(settings.backend)
         self._stop = threading.Event()
         self._fresh = threading.Event()
+        self._open = threading.Event()  # every way out
         self._histograms: Mapping[str, Histogram] = {}
         self._sources = sources(settings)
         planned = plan(settings)
@@ -113,7 +114,7 @@ class Agent:
         )
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
         self._ticked_s = time.monotonic()
-        self.readers: dict[str, MetricReader] = {}
+        self.readers: Mapping[str, MetricReader] = {}
         self.provider = MeterProvider((), self._resources, shutdown_on_exit=False)
 
     def snapshot(self) -> Snapshot:
@@ -127,8 +128,9 @@ class Agent:
         self._thread.start()
         try:
             for name, reader in self._parts():
-                self.readers[name] = reader
+                self.readers = {**self.readers, name: reader}  # others are looking at it
                 self.provider.add_metric_reader(reader)
+            self._open.set()
         except ConfigError:
             self.stop()
             raise
@@ -178,6 +180,8 @@ class Agent:
 
     def unready(self) -> str | None:
         """Say why the agent does not serve yet."""
+        if not self._open.is_set():
+            return "the pipeline is not open"
         return None if self._fresh.is_set() else "the first sweep is not done"
 
     def stale(self) -> str | None:

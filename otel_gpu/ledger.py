@@ -20,7 +20,7 @@ from otel_gpu.catalog.judging import LOST, Judging
 from otel_gpu.catalog.profiling import CALL as GPM
 from otel_gpu.catalog.profiling import highest, integral_of
 from otel_gpu.catalog.ranges import bounds, plausible
-from otel_gpu.catalog.shape import number, scaled
+from otel_gpu.catalog.shape import figure, scaled
 from otel_gpu.model import (
     Answer,
     Attributes,
@@ -217,9 +217,11 @@ def extend(page: Page, batch: Batch, metrics: Sequence[Metric], window_s: float)
 def samples(ring: Any) -> list[Sample]:
     """Give what a ring buffer holds, oldest first; what is no sample (a sentinel, NaN) is not."""
     entries = ring if isinstance(ring, list | tuple) else ()
-    pairs = ((number(entry, (0,)), number(entry, (1,))) for entry in entries)
-    known = {int(at): value for at, value in pairs if at is not None and value is not None}
-    return sorted(known.items())
+    pairs = [entry for entry in entries if isinstance(entry, list | tuple) and len(entry) == 2]
+    known = {figure(at): figure(value) for at, value in pairs}
+    return sorted(
+        (int(at), value) for at, value in known.items() if at is not None and value is not None
+    )
 
 
 def slid(trail: Trail, ring: Sequence[Sample], now_s: float, window_s: float) -> Trail:
@@ -252,7 +254,9 @@ def integrated(page: Page, batch: Batch) -> Page:
 
 def sound(query: Query, value: Any) -> tuple[float, float, float] | None:
     """Read a GPM answer's mean, begin and end; None when it is no such thing, or cannot be."""
-    mean, begin_s, end_s = (number(value, (place,)) for place in range(3))
+    if not isinstance(value, list | tuple) or len(value) != 3:
+        return None
+    mean, begin_s, end_s = map(figure, value)
     if mean is None or begin_s is None or end_s is None:
         return None
     possible = 0 <= mean <= highest(query) and begin_s < end_s
@@ -299,7 +303,7 @@ def folded(
     if covered < ENOUGH:
         detail = f"{read.query}: samples cover {covered:.0%} of the last {window_s:g} s"
         return [], [Missing(Reason.COVERAGE, detail)]
-    value = (max if read.fold == "max" else min)(map(itemgetter(1), samples))
+    value = (max if read.fold == "max" else min)([value for _, value in samples])
     return [Point(scaled(value, read.scale))], []
 
 
@@ -313,7 +317,7 @@ def judged(
     bad: list[Missing] = []
     for point in points:
         if plausible(point.value, limits):
-            good.append(point._replace(value=number(point.value)))
+            good.append(Point(number(point.value), point.attributes, point.start_ns))
         else:
             detail = f"{point.value!r} {metric.unit} cannot be true"
             bad.append(Missing(Reason.INVALID, detail, point.attributes))

@@ -36,8 +36,9 @@ class Tier(StrEnum):
 
 
 class Profile(IntEnum):
-    """The smallest profile that includes a metric. OFF: only when enabled by name."""
+    """The smallest profile that includes a metric. NONE has none; OFF: only by name."""
 
+    NONE = 0
     CORE = 1
     STANDARD = 2
     FULL = 3

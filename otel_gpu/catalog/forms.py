@@ -7,9 +7,9 @@ What the methods mean is said once, by `model.Read`. Records are written with th
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from otel_gpu.catalog.shape import Misshapen, number, scaled
@@ -36,14 +36,14 @@ Served = Callable[[Query], bool]
 Values = Mapping[Query, Any]
 
 
-class Form(ABC):
+class Form:
     """What most forms share: they ask all they may, in every profile, and give nothing."""
 
     __slots__ = ()
 
     @property
-    @abstractmethod
-    def source(self) -> str: ...
+    def source(self) -> str:
+        return ""  # each form says it
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -195,7 +195,7 @@ class Split(Form):
         return "; ".join(f"{name}: {source}" if name else source for name, source in named)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Each(Form):
     """One point for each of a device's like parts (fans), as many as were enumerated.
 
@@ -212,7 +212,7 @@ class Each(Form):
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return tuple(self._part(place).query for place in range(self.most))
+        return tuple(part.query for part in self._every)
 
     def wanted(self, device: Device, served: Served) -> tuple[Query, ...]:
         return tuple(part.query for part in self._parts(device))
@@ -227,7 +227,11 @@ class Each(Form):
         return Split(parts).read(device, answers)
 
     def _parts(self, device: Device) -> tuple[Ask, ...]:
-        return tuple(self._part(place) for place in range(min(self.count(device), self.most)))
+        return self._every[: self.count(device)]
+
+    @cached_property
+    def _every(self) -> tuple[Ask, ...]:
+        return tuple(map(self._part, range(self.most)))
 
     def _part(self, place: int) -> Ask:
         *args, last = self.ask.query.args if self.numbered else (*self.ask.query.args, 0)

@@ -26,6 +26,11 @@ def number(value: Any, path: Sequence[str | int]) -> int | float | None:
             value = value[step]
         except (KeyError, IndexError, TypeError):
             return None
+    return figure(value)
+
+
+def figure(value: Any) -> int | float | None:
+    """Give a value that is a number; None for what is none, and for NVML's sentinels."""
     if type(value) not in NUMBERS:
         return None
     return value if -TOO_LARGE < value < TOO_LARGE and value not in SENTINELS else None

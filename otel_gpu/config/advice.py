@@ -46,10 +46,6 @@ def _divides(part: float, whole: float) -> bool:
 
 
 def _otlp(otlp: Otlp, path: KeyPath) -> Iterator[Advice]:
-    if otlp.timeout > otlp.interval:
-        longer = f"{format_duration(otlp.timeout)} is over interval"
-        words = f"{longer}, {format_duration(otlp.interval)}: a slow answer holds up the next push"
-        yield (*path, "timeout"), words
     url = urlsplit(otlp.endpoint)
     usual = _USUAL_PORT.get(url.port or 0, otlp.protocol)
     if usual != otlp.protocol:

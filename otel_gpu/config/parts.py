@@ -151,16 +151,16 @@ def _with_scheme(endpoint: Any) -> Any:
 
 
 class File(Section):
-    """Writes each collection as a line of OTLP JSON."""
+    """Writes a collection every 15s as a line of OTLP JSON (see docs/file.md)."""
 
     path: Location
-    """Where to write, such as gpu.jsonl."""
+    """Where to write, such as gpu.jsonl, in a directory where the agent may make files."""
 
     rotate: Size = 100 << 20
-    """Size at which the file is put aside and a new one begun."""
+    """Size that the file does not exceed: it is put aside, as gpu.jsonl.1, and begun anew."""
 
     keep: Count = 5
-    """Files put aside that are kept; the oldest goes first."""
+    """Files put aside that are kept; the oldest goes first. 0: none, it is only begun anew."""
 
 
 class Console(Section):

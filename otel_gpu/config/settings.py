@@ -66,8 +66,8 @@ class Sampling(Section):
 class Metrics(Section):
     """Which metrics are read, and how often single ones are."""
 
-    profile: Literal["core", "standard", "full"] = "standard"
-    """How much: core, standard (about 80 series a GPU) or full."""
+    profile: Literal["none", "core", "standard", "full"] = "standard"
+    """How much: core, standard (about 80 series a GPU) or full; none is for a list of your own."""
 
     enable: Words = ()
     """Globs of metrics to read beyond the profile, such as nvidia.gpu.process.*."""

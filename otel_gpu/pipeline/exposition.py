@@ -147,7 +147,11 @@ class Exposition:
         pieces[0::2] = heads
         pieces[1::2] = map(repr, all_values)
         if self._created and form is Format.OPENMETRICS and named.type == "counter":
-            pieces += [_created(named, series) for series in all_series if series.start_ns]
+            # OpenMetrics, "Grouping": what belongs to one label set stands together.
+            pieces[1::2] = [
+                value + _created(named, series) if series.start_ns else value
+                for value, series in zip(pieces[1::2], all_series, strict=True)
+            ]
         return pieces
 
     def _complain(self, text: str) -> None:
@@ -182,9 +186,15 @@ def _pairs(attributes: Mapping[str, Any] | None) -> str:
 
 
 def _value(value: Any) -> str:
-    """Give a label's value, escaped; what is not a string is written as JSON."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    """Give a label's value, escaped; what is not a string is written as JSON, as Go writes it."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = value if isinstance(value, str) else _json(value)
     return _escape(_encodable(text)).replace('"', r"\"")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
 def _escape(text: str) -> str:

@@ -61,10 +61,12 @@ def family(name: str, unit: str, kind: Kind) -> Family:
 @lru_cache(maxsize=4096)
 def label_name(key: str) -> str:
     """Give the label of an attribute; a leading digit gets `key_` in front, as Prometheus does."""
-    return sanitize_attribute(f"key_{key}" if key[:1].isdigit() else key)
+    name = sanitize_attribute(key if not key[:1].isdigit() else f"key_{key}")
+    return f"key{name}" if name.startswith("_") else name
 
 
 def _unit_suffixes(unit: str) -> list[str]:
     """Give the words for a unit and for what it is per: `By/s` -> bytes, per_second."""
-    main, per, divisor = map_unit(unit).rpartition("per_")
-    return [word for word in (main.strip("_"), per + divisor if per else divisor) if word]
+    main, _, divisor = (part if "{" not in part else "" for part in unit.partition("/"))
+    per = map_unit(f"1/{divisor}").rpartition("per_")[2] if divisor else ""
+    return [word for word in (map_unit(main), f"per_{per}" if per else "") if word]

@@ -24,11 +24,6 @@ UNEVEN = "does not divide pipeline[0].otlp.interval"
             f"5s {UNEVEN}, 12s: even rates will look uneven",
         ),
         (
-            OTLP % "timeout: 20s",
-            "2: pipeline[0].otlp.timeout",
-            "20s is over interval, 15s: a slow answer holds up the next push",
-        ),
-        (
             OTLP % "endpoint: 'http://c:4317'",
             "2: pipeline[0].otlp.endpoint",
             "port 4317 is usually grpc, and protocol is http/protobuf",

@@ -62,5 +62,5 @@ def test_a_file_must_say_its_version() -> None:
 
 
 def test_choices_are_listed() -> None:
-    assert node(("metrics", "profile"))["enum"] == ["core", "standard", "full"]
+    assert node(("metrics", "profile"))["enum"] == ["none", "core", "standard", "full"]
     assert node(("attribution", "slurm"))["enum"] == ["auto", "on", "off", True, False]

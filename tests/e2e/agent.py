@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .process import Server, free_ports
+from .process import Server, free_ports, get
 
 
 class Agent(Server):
@@ -21,10 +21,12 @@ class Agent(Server):
         config: Mapping[str, Any] | None = None,
     ) -> None:
         (self.port,) = free_ports(1)
+        parts = [{"prometheus": {"address": f"127.0.0.1:{self.port}"}}, *pipeline]
+        self._pushing = {f"otlp/{at}" for at, part in enumerate(parts) if "otlp" in part}
         settings = {
             "version": 1,
             "backend": backend,
-            "pipeline": [{"prometheus": {"address": f"127.0.0.1:{self.port}"}}, *pipeline],
+            "pipeline": parts,
             **(config or {}),
         }
         path = directory / "agent.json"
@@ -45,3 +47,17 @@ class Agent(Server):
     def url(self) -> str:
         """The page."""
         return f"http://{self.target}/metrics"
+
+    def exports(self, part: str) -> dict[str, Any]:
+        """What became of the points of one part of the pipeline, such as otlp/1, so far."""
+        stats: dict[str, Any] = self._status()[part]
+        return stats
+
+    def _status(self) -> dict[str, Any]:
+        status = json.loads(get(f"http://{self.target}/debug/status"))
+        pipeline: dict[str, Any] = status["pipeline"]
+        return pipeline
+
+    def _is_ready(self) -> bool:
+        # The page is there, and the agent ready, before the parts that come after it.
+        return super()._is_ready() and self._pushing <= self._status().keys()

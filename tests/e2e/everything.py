@@ -61,23 +61,34 @@ POD = Owner(
     (("k8s.pod.uid", "0-0"),),
 )
 
-FOREIGN_UNITS = """\
-1 % s ms us ns min h d By KiBy MiBy GiBy KBy kBy m g V A J W Hz Cel rpm bit furlong
-By/s m/s 1/s {frame}/s J/{token} {packet}/min Cel/h {thing} {a}{b} s{x} W.h 10 m/m
-""".split()
-FOREIGN_NAMES = """\
-app.bytes.rate app.seconds.total app.ratio.hits app.per_second app-name/with.odd-chars App.Upper
-app..twice__over app.percent app.total app.hertz.ratio
-""".split()
+# fmt: off
+FOREIGN_UNITS = (
+    "1", "%", "s", "ms", "us", "ns", "min", "h", "d", "By", "KiBy", "MiBy", "GiBy", "KBy", "kBy",
+    "m", "g", "V", "A", "J", "W", "Hz", "Cel", "rpm", "bit", "furlong", "By/s", "m/s", "1/s",
+    "{frame}/s", "{packet}/min", "Cel/h", "{thing}", "{a}{b}", "W.h", "10", "m/m",
+    "J/{token}", "s{x}", "{a}/{b}", "By/{x}/s",
+)
+# fmt: on
+FOREIGN_NAMES = (
+    "app.bytes.rate",
+    "app.seconds.total",
+    "app.ratio.hits",
+    "app.per_second",
+    "app-name/with.odd-chars",
+    "App.Upper",
+    "app..twice__over",
+    "app.percent",
+    "app.total",
+    "app.hertz.ratio",
+)
 FOREIGN_ATTRIBUTES: Mapping[str, AttributeValue] = {
     "with-dash/slash": "x",
     "9lives": "y",
+    "_private": "p",
     "a.bool": True,
     "an.int": -7,
     "a.float": 0.25,
     "le.gume": "z",
-    "same.label": "first",
-    "same_label": "second",
     "empty": "",
 }
 
@@ -92,11 +103,16 @@ class Foreign:
 
 
 FOREIGN = [
-    Foreign(f"{name}.k{number}", unit, kind)
+    # The number makes each a metric of its own: one name has one unit and one kind.
+    Foreign(f"f{number}.{kind[0]}.{FOREIGN_NAMES[number % len(FOREIGN_NAMES)]}", unit, kind)
     for kind in (Kind.GAUGE, Kind.COUNTER, Kind.UPDOWNCOUNTER)
     for number, unit in enumerate(FOREIGN_UNITS)
-    for name in (FOREIGN_NAMES[number % len(FOREIGN_NAMES)],)
-] + [Foreign(name, unit, Kind.GAUGE) for name in FOREIGN_NAMES for unit in ("1", "By/s", "s", "%")]
+]
+FOREIGN += [
+    Foreign(f"n{number}.{name}", unit, Kind.GAUGE)
+    for number, unit in enumerate(("1", "By/s", "s", "%", ""))
+    for name in FOREIGN_NAMES
+]
 
 
 def everything(readers: Sequence[MetricReader]) -> MeterProvider:
@@ -169,11 +185,9 @@ def _register_foreign(meter: Meter) -> None:
         Kind.UPDOWNCOUNTER: meter.create_observable_up_down_counter,
     }
     for number, each in enumerate(FOREIGN):
-        # One number a series: two names that become one must not be one series.
-        observation = Observation(number / 8, {**FOREIGN_ATTRIBUTES, "number": number})
+        observation = Observation(number / 8, FOREIGN_ATTRIBUTES)
         create[each.kind](each.name, [_observing(observation)], unit=each.unit)
 
 
 def _observing(observation: Observation) -> Callback:
     return lambda _options: [observation]
-

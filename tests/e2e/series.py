@@ -20,8 +20,15 @@ Values = dict[tuple[str, Labels], float]
 
 
 def labels(every: Mapping[str, str]) -> Labels:
-    """Give the labels that tell series of one target apart; an empty one is none."""
-    return frozenset((key, text) for key, text in every.items() if text and key not in FROM_TARGET)
+    """Give the labels that tell series of one target apart; an empty one is none.
+
+    A bucket's bound is a number: Prometheus writes 1.0 when it scrapes, and 1 when it is pushed to.
+    """
+    return frozenset(
+        (key, repr(float(text)) if key == "le" else text)
+        for key, text in every.items()
+        if text and key not in FROM_TARGET
+    )
 
 
 def page_values(page: str) -> Values:
@@ -69,7 +76,7 @@ def points_of(metric: JSON) -> list[JSON]:
 def batch_values(batch: JSON) -> dict[tuple[str, str, str], float]:
     """Give every point about a GPU in OTLP's own words: name, hw.id, attributes."""
     return {
-        _key(metric, point): float(point.get("asDouble", point.get("asInt")))
+        _key(metric, point): float(point["asInt"] if "asInt" in point else point["asDouble"])
         for metric in metrics_of(batch)
         if metric["name"].startswith(("hw.", "nvidia."))
         for point in points_of(metric)

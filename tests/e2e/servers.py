@@ -179,6 +179,10 @@ class Prometheus(Server):
         """Return type, help and unit as the scrape targets state them."""
         return list(self._api("metadata", metric=metric).get(metric, []))
 
+    def target_metadata(self, target: str, metric: str) -> list[dict[str, str]]:
+        """Return type, help and unit as those targets state them that a selector finds."""
+        return list(self._api("targets/metadata", match_target=target, metric=metric))
+
     def wait_for_query(self, expr: str, timeout: float = 10.0) -> list[JSON]:
         """Return the first answer that is not empty."""
         return self.wait_until(lambda: self.query(expr), timeout, f"an answer to {expr}")

@@ -8,23 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from .agent import Agent
 from .binaries import Binaries
 from .process import get
+from .series import batch_values, metrics_of, of_gpus, page_values, stored_values
 from .servers import JSON, Collector, Prometheus
 
 pytestmark = pytest.mark.e2e
 
-GPU_METRICS = ("hw_", "nvidia_")
-FROM_TARGET = ("job", "instance", "exported_job", "exported_instance")
 PERIOD = "1s"
-
-Values = dict[tuple[str, frozenset[tuple[str, str]]], float]
+PAGE = {"without_scope_info": True}  # its exporter adds otel_scope_* labels, Prometheus does not
 
 
 def otlp(endpoint: str, protocol: str = "http/protobuf") -> JSON:
@@ -43,68 +39,11 @@ def recording(tmp_path: Path) -> Path:
 def collectors(binaries: Binaries, tmp_path: Path) -> Iterator[tuple[Collector, Collector]]:
     for name in ("http", "grpc"):
         (tmp_path / name).mkdir()
-    page = {
-        "without_scope_info": True
-    }  # its exporter adds otel_scope_* labels, Prometheus does not
     with (
-        Collector(binaries, tmp_path / "http", page=page) as over_http,
-        Collector(binaries, tmp_path / "grpc", page=page) as over_grpc,
+        Collector(binaries, tmp_path / "http", page=PAGE) as over_http,
+        Collector(binaries, tmp_path / "grpc", page=PAGE) as over_grpc,
     ):
         yield over_http, over_grpc
-
-
-def of_gpus(values: Values) -> Values:
-    return {key: value for key, value in values.items() if key[0].startswith(GPU_METRICS)}
-
-
-def page_values(page: str) -> Values:
-    """Read a page; what a server adds to say where a series is from is left out."""
-    return of_gpus(
-        {
-            (sample.name, labels(sample.labels)): sample.value
-            for family in text_string_to_metric_families(page)
-            for sample in family.samples
-        }
-    )
-
-
-def labels(every: dict[str, str]) -> frozenset[tuple[str, str]]:
-    return frozenset(
-        (key, value) for key, value in every.items() if key not in (*FROM_TARGET, "__name__")
-    )
-
-
-def stored_values(prometheus: Prometheus, selector: str) -> Values:
-    answer = prometheus.query(f'{{__name__=~"(hw|nvidia)_.*", {selector}}}')
-    return {
-        (one["metric"]["__name__"], labels(one["metric"])): float(one["value"][1]) for one in answer
-    }
-
-
-def batch_values(batch: JSON) -> dict[tuple[str, str, str], float]:
-    """Give the last value of every point in OTLP's own words: name, hw.id, attributes."""
-    found: dict[tuple[str, str, str], float] = {}
-    for resource in batch["resourceMetrics"]:
-        for scope in resource["scopeMetrics"]:
-            for metric in scope["metrics"]:
-                for point in metric.get("gauge", metric.get("sum", {})).get("dataPoints", []):
-                    found[key_of(metric, point)] = number(point)
-    return {key: value for key, value in found.items() if key[0].startswith(("hw.", "nvidia."))}
-
-
-def key_of(metric: JSON, point: JSON) -> tuple[str, str, str]:
-    attributes = {one["key"]: text_of(one["value"]) for one in point.get("attributes", [])}
-    gpu = attributes.pop("hw.id", "")
-    return metric["name"], gpu, str(sorted(attributes.items()))
-
-
-def text_of(value: JSON) -> str:
-    return str(next(iter(value.values())))
-
-
-def number(point: JSON) -> float:
-    value: Any = point.get("asDouble", point.get("asInt"))
-    return float(value)
 
 
 def test_every_way_out_carries_the_same_series_with_the_same_values(
@@ -124,7 +63,7 @@ def test_every_way_out_carries_the_same_series_with_the_same_values(
         agent = Agent(tmp_path, backend=f"recorded:{recording}", pipeline=pipeline, config=config)
         (tmp_path / "scraping").mkdir()
         with agent, Prometheus(binaries, tmp_path / "scraping", targets=[agent.target]) as scraping:
-            pulled = page_values(get(agent.url))
+            pulled = of_gpus(page_values(get(agent.url)))
             pushed = [
                 collector.wait_for(lambda batches: len(batches) >= 2)[-1]
                 for collector in collectors
@@ -132,38 +71,29 @@ def test_every_way_out_carries_the_same_series_with_the_same_values(
             ingesting.wait_for_query('hw_power_watts{job="otel-gpu"}')
             scraping.wait_for_query('hw_power_watts{job="e2e"}')
             shown = [page_values(get(collector.prometheus_url)) for collector in collectors]
-            stored = [
-                stored_values(ingesting, 'job="otel-gpu"'),
-                stored_values(scraping, 'job="e2e"'),
-            ]
+            stored = [stored_values(ingesting, "otel-gpu"), stored_values(scraping, "e2e")]
 
     assert len(pulled) > 100
     assert batch_values(pushed[0]) == batch_values(pushed[1])
     assert len(batch_values(pushed[0])) == len(pulled)
     for way in (*shown, *stored):
-        assert way == pulled
+        assert of_gpus(way) == pulled
 
 
 def test_a_collector_that_scrapes_has_the_same_series(
     binaries: Binaries, tmp_path: Path, recording: Path
 ) -> None:
-    page = {"without_scope_info": True}
     with (
         Agent(tmp_path, backend=f"recorded:{recording}") as agent,
-        Collector(binaries, tmp_path, targets=[agent.target], page=page) as collector,
+        Collector(binaries, tmp_path, targets=[agent.target], page=PAGE) as collector,
     ):
-        pulled = page_values(get(agent.url))
+        pulled = of_gpus(page_values(get(agent.url)))
         collector.wait_for(lambda batches: any(map(scraped_power, batches)))
-        assert page_values(get(collector.prometheus_url)) == pulled
+        assert of_gpus(page_values(get(collector.prometheus_url))) == pulled
 
 
 def scraped_power(batch: JSON) -> bool:
-    return any(
-        metric["name"] == "hw_power_watts"
-        for resource in batch.get("resourceMetrics", [])
-        for scope in resource["scopeMetrics"]
-        for metric in scope["metrics"]
-    )
+    return any(metric["name"] == "hw_power_watts" for metric in metrics_of(batch))
 
 
 def test_receive_is_not_transmit(tmp_path: Path, recording: Path) -> None:

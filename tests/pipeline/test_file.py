@@ -115,11 +115,12 @@ def test_a_path_that_cannot_be_written_is_refused_at_the_start(
     assert str(told.value).startswith(f"pipeline.file.path: {words.format(path)}")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_in_which_nothing_can_be_put_aside_is_refused_at_the_start(folder: Path) -> None:
     path = folder / "gpu.jsonl"
     path.touch()
     folder.chmod(0o500)
+    if os.access(folder, os.W_OK):
+        pytest.skip("root may write anywhere")
     with pytest.raises(ConfigError, match=f"{folder}: no file can be put aside in it; "):
         build(File(path=path), Context())
 
