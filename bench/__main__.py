@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import agent_cost, churn, stock
+from bench import agent_cost, churn, slow_clients, stock
 from bench.figure import Figure
 from bench.table import show, write
 
@@ -23,6 +23,7 @@ def main() -> None:
     parts: dict[str, Callable[[], list[Figure]]] = {
         "2,000 series with 10 attributes": stock.figures,
         "the agent, 8 GPUs, full profile": lambda: agent_cost.figures(seconds),
+        "paced scrapes": slow_clients.figures,
         "churn": lambda: churn.figures(pids, pods),
     }
     found: list[Figure] = []
