@@ -1,4 +1,4 @@
-"""Readers that are registered, and shut down after the test."""
+"""What the tests of the pipeline begin with, and is ended after each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from otel_gpu.pipeline.push import PushReader
 from tests.pipeline.box import Box
 from tests.pipeline.exporting import NEVER_S, Exporter, Push
+from tests.receiver import GrpcReceiver, HttpReceiver, Receiver
 
 
 @pytest.fixture
@@ -25,3 +26,13 @@ def push() -> Iterator[Push]:
     yield make
     for box in boxes:
         box.provider.shutdown(timeout_millis=100)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Receive OTLP, over HTTP and over gRPC."""
+    receiver = Receiver()
+    http, rpc = HttpReceiver(receiver), GrpcReceiver(receiver)
+    yield receiver
+    http.close()
+    rpc.close()

@@ -26,15 +26,6 @@ Start = Callable[..., tuple[OtlpReader, Box]]
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    http, rpc = HttpReceiver(receiver), GrpcReceiver(receiver)
-    yield receiver
-    http.close()
-    rpc.close()
-
-
-@pytest.fixture
 def start() -> Iterator[Start]:
     boxes: list[Box] = []
 

@@ -35,15 +35,6 @@ Connect = Callable[..., Transport]
 
 
 @pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
-    http, rpc = HttpReceiver(receiver), GrpcReceiver(receiver)
-    yield receiver
-    http.close()
-    rpc.close()
-
-
-@pytest.fixture
 def transport(receiver: Receiver) -> Iterator[Connect]:
     """Make transports to the receiver, or to another endpoint, closed after the test."""
     made: list[Transport] = []
