@@ -20,6 +20,10 @@ PATIENCE = 20
 driver that is restarted, does not lose what was counted meanwhile."""
 
 
+IDENTITY = "deltas.identity"
+"""Where a series' memo keeps what tells it from others of its metric."""
+
+
 class Total(NamedTuple):
     """What a series was at the last collection that had it; times are Unix nanoseconds."""
 
@@ -44,7 +48,9 @@ class Deltas:
         resources = []
         for resource in data.resource_metrics:
             scopes = [
-                replace(scope, metrics=[self._converted(metric) for metric in scope.metrics])
+                replace(
+                    scope, metrics=[self._converted(scope.scope.name, one) for one in scope.metrics]
+                )
                 for scope in resource.scope_metrics
             ]
             full = [replace(one, metrics=list(filter(_has_points, one.metrics))) for one in scopes]
@@ -53,14 +59,15 @@ class Deltas:
         self._last_ns = self._now_ns
         return replace(data, resource_metrics=[one for one in resources if one.scope_metrics])
 
-    def _converted(self, metric: Metric) -> Metric:
+    def _converted(self, scope: str, metric: Metric) -> Metric:
         data: Any = metric.data
         if not _is_total(data):
             return metric
         points: Points = data.data_points
         values, kept, starts = [], [], []
         for value, series in zip(points.values, points.series, strict=True):
-            grown = self._grown(metric.name, series, value, points.time_ns)
+            key = (scope, metric.name, series.resource, identity(series))
+            grown = self._grown(key, series.start_ns, value, points.time_ns)
             if grown is not None:
                 values.append(grown[0])
                 kept.append(series)
@@ -70,18 +77,18 @@ class Deltas:
         return replace(metric, data=Sum(growth, AggregationTemporality.DELTA, is_monotonic=True))
 
     def _grown(
-        self, name: str, series: Series, value: Number, time_ns: int
+        self, key: Hashable, start_ns: int | None, value: Number, time_ns: int
     ) -> tuple[Number, int] | None:
         """Give by how much a series grew, and since when; None where that is not known."""
-        key = (name, series.resource, tuple(series.attributes.items()))
         before = self._totals.get(key)
-        self._totals[key] = Total(value, series.start_ns, time_ns, self._turn)
+        self._totals[key] = Total(value, start_ns, time_ns, self._turn)
         since_ns = before.time_ns if before else self._last_ns
         if since_ns is None:
             return None
-        if before and before.start_ns == series.start_ns and value >= before.value:
+        since_ns = min(since_ns, time_ns)  # the clock may have been set back
+        if before and start_ns in {None, before.start_ns} and value >= before.value:
             return value - before.value, since_ns
-        began_ns = series.start_ns or 0
+        began_ns = min(start_ns or 0, time_ns)
         if before or began_ns > since_ns:
             # A reset, or a series that began after the last collection: all of it is new.
             return value, max(began_ns, since_ns)
@@ -92,6 +99,14 @@ class Deltas:
         gone = [key for key, total in self._totals.items() if total.turn < oldest]
         for key in gone:
             del self._totals[key]
+
+
+def identity(series: Series) -> str:
+    """Give the attributes as text, which tells 1 from True; its memo keeps it."""
+    text: str | None = series.memo.get(IDENTITY)
+    if text is None:
+        text = series.memo[IDENTITY] = repr(sorted(series.attributes.items()))
+    return text
 
 
 def _is_total(data: Any) -> bool:

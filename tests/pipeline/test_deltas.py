@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -97,6 +98,49 @@ def test_a_series_that_began_after_the_last_collection_is_all_growth() -> None:
     found = deltas.convert(at(200, total(1, pod="a"), total(9, 150, pod="b"), total(9, pod="c")))
 
     assert sent(found) == [(0, 100, 200), (9, 150, 200)]
+
+
+def test_a_clock_that_is_set_back_makes_no_start_after_its_time() -> None:
+    deltas = Deltas()
+    deltas.convert(at(200, total(1, 10)))
+
+    assert sent(deltas.convert(at(150, total(3, 10)))) == [(2, 150, 150)]
+
+
+def test_a_start_that_is_not_known_any_more_is_no_reset() -> None:
+    deltas = Deltas()
+    deltas.convert(at(100, total(5_000, 10)))
+
+    assert sent(deltas.convert(at(200, total(5_007)))) == [(7, 100, 200)]
+
+
+def test_attributes_may_be_lists_and_1_is_not_true() -> None:
+    def collection(time_ns: int, grown: int) -> MetricsData:
+        attributes: list[Any] = [{"l": ["a", "b"]}, {"n": 1}, {"n": True}]
+        rows = [(place + grown, Series(one, GPU)) for place, one in enumerate(attributes)]
+        return at(time_ns, *rows)
+
+    deltas = Deltas()
+    deltas.convert(collection(100, 0))
+
+    assert [value for value, *_ in sent(deltas.convert(collection(200, 5)))] == [5, 5, 5]
+
+
+def test_scopes_are_told_apart() -> None:
+    def collection(time_ns: int, *values: int) -> MetricsData:
+        scopes = [
+            replace(
+                at(time_ns, total(value)).resource_metrics[0].scope_metrics[0],
+                scope=InstrumentationScope(str(place)),
+            )
+            for place, value in enumerate(values)
+        ]
+        return MetricsData([ResourceMetrics(RESOURCE, scopes, "")])
+
+    deltas = Deltas()
+    deltas.convert(collection(100, 1, 50))
+
+    assert [value for value, *_ in sent(deltas.convert(collection(200, 2, 53)))] == [1, 3]
 
 
 def test_a_series_that_was_away_for_a_moment_lost_nothing() -> None:
