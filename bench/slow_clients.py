@@ -4,7 +4,7 @@
 
 Eight clients that keep their connections ask in turn, at a steady pace, for the page of an agent
 with some 1,700 series that pushes OTLP every second, and for a constant page of the same size from
-the same process. Then 500 clients send headers that never end and 500 read at 2 KB/s.
+the same process. Then 500 clients send headers that never end and 500 read at 1 KB/s.
 """
 
 from __future__ import annotations
