@@ -84,9 +84,5 @@ def _wait(port: int) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     threads = Path(f"/proc/{pid}/task").iterdir()
-    found = {
-        int(child) for thread in threads for child in (thread / "children").read_text().split()
-    }
-    return sorted(found | {int(child) for child in text.split()})
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]

@@ -30,7 +30,7 @@ class Kept(Generic[Made]):
 
     def get(self, key: Hashable) -> Made | None:
         """Give what is kept."""
-        return self._now.get(key) or self._before.get(key)
+        return self._now.get(key, self._before.get(key))
 
     def keep(self, key: Hashable, made: Made) -> Made:
         """Keep it until the end of the next turn."""

@@ -88,7 +88,7 @@ def of_body(body: bytes) -> Taken:
         partial = ExportMetricsServiceResponse.FromString(body).partial_success
     except DecodeError:
         return Taken()  # such as the JSON or the text of a proxy
-    return Taken(partial.rejected_data_points, partial.error_message[:LONGEST_TEXT])
+    return Taken(max(0, partial.rejected_data_points), partial.error_message[:LONGEST_TEXT])
 
 
 def retry_after_s(header: str | None) -> float | None:

@@ -33,11 +33,15 @@ Admits = Callable[[dict[str, Any] | None], bool]
 class Timed(HttpToolsProtocol):
     """One connection: a timer runs while its client owes something.
 
-    `admits` is asked about a TLS client's certificate. The other arguments are uvicorn's.
+    `admits` is asked about a TLS client's certificate; `most` connections are kept at once. The
+    other arguments are uvicorn's.
     """
 
-    def __init__(self, *args: Any, patience: Patience, admits: Admits, **options: Any) -> None:
+    def __init__(
+        self, *args: Any, patience: Patience, admits: Admits, most: int, **options: Any
+    ) -> None:
         super().__init__(*args, **options)
+        self._most = most
         self._patience = patience
         self._admits = admits
         self._timer: asyncio.TimerHandle | None = None
@@ -45,6 +49,9 @@ class Timed(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request, if the client may come in."""
         super().connection_made(transport)
+        # uvicorn's own limit counts requests; one that only holds a file handle sends none.
+        if len(self.connections) > self._most:
+            transport.abort()
         secured = transport.get_extra_info("ssl_object")
         if secured is not None and not self._admits(secured.getpeercert()):
             transport.abort()
@@ -70,7 +77,7 @@ class Timed(HttpToolsProtocol):
         """Wait for the next request, as uvicorn does, or for the last bytes to be taken."""
         self._expect(None)
         super().on_response_complete()
-        if self.transport.is_closing():
+        if self.transport.is_closing() or not self.cycle.response_complete:  # or a pipelined one
             self._expect(self._patience.response)
 
     def timeout_keep_alive_handler(self) -> None:

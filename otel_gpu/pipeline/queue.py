@@ -13,6 +13,9 @@ from otel_gpu.pipeline.batch import Batch
 from otel_gpu.pipeline.record import TornError
 from otel_gpu.pipeline.spool import Filed, Spool
 
+UNREADABLE_S = 1.0
+"""The pause after a batch could not be read: a disk, or a lack of file handles, may get better."""
+
 log = logging.getLogger(__name__)
 
 
@@ -77,19 +80,19 @@ class Queue:
     def oldest(self, timeout_s: float) -> Entry | None:
         """Give the oldest batch, which stays until it is `done`; wait for one if there is none.
 
-        None when the time is over, or after `wake`.
+        None when the time is over, after `wake`, and while the disk cannot be read.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._places or self._woken, timeout_s)
             self._woken = False
-            while self._places:
-                ticket, place = next(iter(self._places.items()))
-                if batch := self._read(place):
-                    return Entry(ticket, batch)
-                self._remove(ticket)
-                self._drop(Dropped.TORN, place.points)
+            try:
+                return self._first()
+            except OSError as error:
+                self._tell_disk(error)
+                self._changed.wait(min(timeout_s, UNREADABLE_S))
+                return None
+            finally:
                 self.state = self._state()
-            return None
 
     def done(self, ticket: int) -> None:
         """Forget a batch, which may have been dropped in the meantime."""
@@ -131,16 +134,21 @@ class Queue:
                 return _Place(filed, filed.size_bytes)
         return _Place(batch, len(batch.body))
 
-    def _read(self, place: _Place) -> Batch | None:
-        """Give a batch; None, and a line in the log, where it cannot be read any more."""
-        if isinstance(place.kept, Batch) or self._spool is None:
-            return cast("Batch", place.kept)
-        try:
-            return self._spool.read(place.kept)
-        except (TornError, OSError) as error:
-            where = self._spool.directory / place.kept.name
-            log.warning("a batch of the queue is skipped: %s: %s", where, error)
-            return None
+    def _first(self) -> Entry | None:
+        """Give the first batch that is whole; drop those before it. OSError: it cannot be read."""
+        while self._places:
+            ticket, place = next(iter(self._places.items()))
+            try:
+                return Entry(ticket, self._read(place.kept))
+            except TornError as error:
+                log.warning("a batch of the queue is skipped: %s", error)
+                self._drop(Dropped.TORN, self._remove(ticket))
+        return None
+
+    def _read(self, kept: Batch | Filed) -> Batch:
+        if isinstance(kept, Batch) or self._spool is None:
+            return cast("Batch", kept)
+        return self._spool.read(kept)
 
     def _add(self, place: _Place) -> None:
         self._places[self._next] = place
@@ -170,7 +178,7 @@ class Queue:
         where = self._spool.directory if self._spool else ""
         if error and not failed:
             log.warning(
-                "queue directory %s: %s; batches are kept in memory until it works again",
+                "queue directory %s: %s; new batches are kept in memory until it works again",
                 where,
                 error.strerror,
             )

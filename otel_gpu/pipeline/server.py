@@ -8,6 +8,7 @@ import errno
 import logging
 import math
 import os
+import resource
 import socket
 import ssl
 from functools import partial
@@ -24,7 +25,7 @@ BACKLOG = 512
 """Connections that wait to be accepted; a scrape storm after a network fault is served in turn."""
 
 CONNECTIONS = 2_000
-"""More at once are answered 503: the agent shares a node's file handles and memory."""
+"""More at once are dropped: the agent shares a node's memory."""
 
 GRACE_S = 1
 """What requests that are under way get when the server stops; with the rest, under 2 s."""
@@ -42,6 +43,12 @@ def listen(address: str, key: str) -> socket.socket:
         raise ConfigError(f"{key}: {address} {error}") from error
     except OSError as error:
         raise ConfigError(f"{key}: cannot listen on {address}: {_advice(error)}") from error
+
+
+def connections() -> int:
+    """Give how many clients may be connected: the driver and the queue need file handles too."""
+    handles, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return CONNECTIONS if handles == resource.RLIM_INFINITY else min(CONNECTIONS, handles // 2)
 
 
 class Server:
@@ -64,7 +71,7 @@ class Server:
         self.port: int = listener.getsockname()[1]
         config = uvicorn.Config(
             app,
-            http=cast("Any", partial(Timed, patience=patience, admits=admits)),
+            http=cast("Any", partial(Timed, patience=patience, admits=admits, most=connections())),
             loop="asyncio",
             ws="none",
             lifespan="off",
@@ -75,7 +82,6 @@ class Server:
             proxy_headers=False,
             timeout_graceful_shutdown=GRACE_S,
             timeout_keep_alive=math.ceil(patience.idle),
-            limit_concurrency=CONNECTIONS,
         )
         config.load()
         config.ssl = context

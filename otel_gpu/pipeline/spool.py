@@ -78,10 +78,13 @@ class Spool:
 
     def read(self, filed: Filed) -> Batch:
         """Give a batch back. Raises TornError, also where its file is gone, or OSError."""
+        path = self.directory / filed.name
         try:
-            return read((self.directory / filed.name).read_bytes())
+            return read(path.read_bytes())
         except FileNotFoundError as error:
-            raise TornError("its file is gone") from error
+            raise TornError(f"{path}: its file is gone") from error
+        except TornError as error:
+            raise TornError(f"{path}: {error}") from error
 
     def remove(self, filed: Filed) -> None:
         """Forget a batch. One that cannot be removed is sent again after the next start."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -59,8 +60,7 @@ def context(config: TlsServer) -> ssl.SSLContext:
     if config.curve_preferences:
         made.set_ecdh_curve(CURVES[config.curve_preferences[0]])
     _set_suites(made, config.cipher_suites)
-    with TemporaryDirectory(prefix="otel-gpu-") as folder:  # OpenSSL reads a key from a file only
-        _load(made, config, Path(folder))
+    _load(made, config)
     made.verify_mode = MODES[config.client_auth_type]
     return made
 
@@ -73,12 +73,11 @@ def admits(config: TlsServer, certificate: dict[str, Any] | None) -> bool:
     return not names.isdisjoint(config.client_allowed_sans)
 
 
-def _load(made: ssl.SSLContext, config: TlsServer, folder: Path) -> None:
-    certificate = config.cert_file or _written(folder / "cert", config.cert)
-    key = config.key_file or _written(folder / "key", config.key)
+def _load(made: ssl.SSLContext, config: TlsServer) -> None:
     try:
-        # With a pass phrase: or OpenSSL would ask for it on the terminal, for ever.
-        made.load_cert_chain(certificate, key, password=lambda: "")
+        with _files(config) as (certificate, key):
+            # With a pass phrase: or OpenSSL would ask for it on the terminal, for ever.
+            made.load_cert_chain(certificate, key, password=lambda: "")
     except (OSError, ValueError) as error:
         where = f"{config.cert_file or 'cert'}, {config.key_file or 'key'}"
         raise _refused("cert_file, key_file", where, error) from error
@@ -87,6 +86,23 @@ def _load(made: ssl.SSLContext, config: TlsServer, folder: Path) -> None:
             made.load_verify_locations(config.client_ca_file, cadata=config.client_ca or None)
     except (OSError, ValueError) as error:
         raise _refused("client_ca_file", config.client_ca_file, error) from error
+
+
+@contextmanager
+def _files(config: TlsServer) -> Iterator[tuple[Path, Path]]:
+    """Give the files of certificate and key. What stands in the configuration is written to one.
+
+    OpenSSL reads a key from a file only. Where both are files nothing is written: an agent's root
+    may be read-only.
+    """
+    if config.cert_file and config.key_file:
+        yield config.cert_file, config.key_file
+        return
+    with TemporaryDirectory(prefix="otel-gpu-") as folder:
+        yield (
+            config.cert_file or _written(Path(folder) / "cert", config.cert),
+            config.key_file or _written(Path(folder) / "key", config.key),
+        )
 
 
 def _written(path: Path, text: str) -> Path:

@@ -48,15 +48,19 @@ class Watched(Generic[Made]):
             return self._made
 
     def _look(self) -> None:
-        seen = _signatures(self._files(self._made))
+        named = self._files(self._made)
+        seen = _signatures(named)
         if seen == self._seen:
             return
+        # As they were before they are read: what is written meanwhile is a change again. Also for
+        # what cannot be read, so that it is told once, and tried at the next change.
+        self._seen = seen
         try:
             self._made = self._make()
         except ConfigError as error:
             log.warning("%s; what was read before is used", error)
-        # Also after a failure, so that it is told once, and tried again at the next change.
-        self._seen = _signatures(self._files(self._made))
+        if (now := self._files(self._made)) != named:
+            self._seen = _signatures(now)
 
 
 def _signatures(paths: Sequence[Path]) -> list[tuple[int, ...]]:

@@ -132,10 +132,17 @@ def read(path: Path) -> WebConfig:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{KEY}: {path}: {getattr(error, 'strerror', error)}") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{KEY}: {path}: is no YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{KEY}: {path}: is no YAML: {_where(error)}") from None
     except ValidationError as error:
         raise ConfigError("\n".join(_faults(path, error))) from None  # its text has the hashes
     return _resolved(config, path.parent)
+
+
+def _where(error: yaml.YAMLError) -> str:
+    """Say what is wrong and where, without the line itself: it may have a key or a hash in it."""
+    mark = getattr(error, "problem_mark", None)
+    place = f"line {mark.line + 1}: " if mark else ""
+    return place + str(getattr(error, "problem", None) or "it cannot be read")
 
 
 def _faults(path: Path, error: ValidationError) -> list[str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import select
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -97,6 +100,53 @@ def test_an_answer_that_is_not_taken_is_given_up(server: Server) -> None:
         except ConnectionResetError:
             pass
     assert received < len(LARGE)
+
+
+def test_a_second_request_on_the_line_is_waited_for_no_longer(server: Server) -> None:
+    with connect(server) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert slow.recv(1) == b"H"
+        time.sleep(2 * BRIEF.response)  # what a slow reader does
+        received = 0
+        try:
+            while part := slow.recv(1 << 20):
+                received += len(part)
+        except ConnectionResetError:
+            pass
+    assert received < len(LARGE)
+
+
+def test_clients_that_only_connect_take_half_of_the_file_handles_at_most() -> None:
+    """In a process of its own, whose limit is low."""
+    script = """
+import os, resource, socket, sys
+from otel_gpu.pipeline.protocol import Patience
+from otel_gpu.pipeline.server import Server, listen
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+patient = Patience(headers=3600.0)  # no other reason to drop anybody
+server = Server(None, listen("127.0.0.1:0", "key"), patience=patient)
+print(server.port, flush=True)
+sys.stdin.readline()
+print(len(os.listdir("/proc/self/fd")), flush=True)
+"""
+    command = [sys.executable, "-c", script]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        assert process.stdin
+        port = int(process.stdout.readline())
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+        deadline_s = time.monotonic() + PATIENCE_S
+        while len(select.select(idle, [], [], 0.1)[0]) < 60:  # the end can be read from them
+            assert time.monotonic() < deadline_s
+        process.stdin.write("\n")
+        process.stdin.flush()
+        taken = int(process.stdout.readline())
+        process.kill()
+    for one in idle:
+        one.close()
+    assert 32 <= taken < 60
 
 
 def test_a_connection_is_kept_between_requests_and_not_for_ever(server: Server) -> None:

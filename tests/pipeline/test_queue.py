@@ -191,8 +191,27 @@ def test_a_directory_that_fails_costs_nothing_and_is_told_once(
         record.getMessage().removeprefix(f"queue directory {directory}: ")
         for record in caplog.records
     ]
-    kept = "No such file or directory; batches are kept in memory until it works again"
+    kept = "No such file or directory; new batches are kept in memory until it works again"
     assert said == [kept, "works again"]
+
+
+def test_a_batch_that_cannot_be_read_now_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when the process has no file handle left."""
+    queue = on_disk(tmp_path)
+    queue.put(batch("a"))
+    (file,) = tmp_path.glob("*.batch")
+    aside = file.rename(tmp_path / "aside")
+    file.mkdir()  # which cannot be read as a file, by root neither
+
+    assert [queue.oldest(0.0), queue.oldest(0.0)] == [None, None]
+    assert (queue.state.batches, queue.state.dropped) == (1, {})
+    file.rmdir()
+    aside.rename(file)
+
+    assert taken(queue) == ["a"]
+    assert len(caplog.records) == 1
 
 
 PRODUCER = """

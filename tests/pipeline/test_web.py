@@ -278,6 +278,18 @@ def test_certificates_may_stand_in_the_file_itself(configured: Serve, pair: Cert
     assert get(configured(tls_server_config=texts), pair).status_code == 200
 
 
+def test_certificates_in_files_need_no_folder_to_write_to(
+    tmp_path: Path, pair: Certificate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))  # as on a read-only root
+
+    write(tmp_path, tls_server_config=secured(pair))
+    assert Web(tmp_path / "web.yml").context
+    write(tmp_path, tls_server_config={"cert": "x", "key": "x"})
+    with pytest.raises(ConfigError, match=r"cert_file, key_file: cert, key: No such file"):
+        Web(tmp_path / "web.yml")
+
+
 def test_a_key_with_a_pass_phrase_is_refused_and_nobody_is_asked_for_it(
     tmp_path: Path, pair: Certificate
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from otel_gpu.model import ConfigError
 from otel_gpu.pipeline.web_config import WebConfig, read
 
-HASH = "$2y$10$QOauhQNbBCuQDKes6eFzPeMqBSjb7Mr5DUmpZ/VcEd00UAV/LDeSi"
+HASH = "$2y$10$qHAFWF3SEn1BVDPsDJ7sSeIJiPU9hZ4CgMggBiTjh790Pe70c9byq"
 
 
 @pytest.fixture
@@ -95,7 +95,8 @@ TLS = "tls_server_config: {cert_file: a, key_file: b, "
         (f"{TLS} curve_preferences: [P-256]}}", "tls_server_config.curve_preferences.0: "),
         ("http_server_config: {headers: {Server: x}}", "is none of Content-Security-Policy"),
         ("basic_auth_users: {alice: s3cret}", "basic_auth_users.alice: is not a bcrypt hash"),
-        ("basic_auth_users: [", "is no YAML: "),
+        ("basic_auth_users: [", "is no YAML: line 1: "),
+        ("basic_auth_users:\n  bob: s3cret: x", "is no YAML: line 2: mapping values"),
         ("rate_limit: {interval: 1s}", "rate_limit: Extra inputs are not permitted"),
     ],
 )
