@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import select
 import signal
 import sys
 import time
@@ -28,6 +29,9 @@ CHUNK = 1 << 16
 
 def main(backend: str, page: int) -> None:
     """Serve the agent that started this process, until it closes our input."""
+    woken, waker = os.pipe()
+    os.set_blocking(waker, False)  # as Python wants it
+    signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, leave)
     faulthandler.enable()  # a crash inside the driver's library then says where we were
@@ -35,7 +39,7 @@ def main(backend: str, page: int) -> None:
     answers = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     with suppress(BrokenPipeError):  # the agent is gone, and nobody is left to be told
-        Server(lambda: open_backend(backend), CallPage(page), answers).serve(STDIN)
+        Server(lambda: open_backend(backend), CallPage(page), answers).serve(STDIN, woken)
 
 
 def leave(*_: object) -> NoReturn:
@@ -52,15 +56,15 @@ class Server:
         self._sink = sink
         self._backend: Backend | None = None
 
-    def serve(self, source: int) -> None:
-        """Answer until the input ends, then release the driver."""
+    def serve(self, source: int, woken: int) -> None:
+        """Answer until the input ends, then release the driver. `woken` tells of signals."""
         requests: dict[str, Callable[..., None]] = {
             "open": self.open,
             "ask": self.ask,
             "close": self.close,
         }
         try:
-            for kind, *rest in messages(source):
+            for kind, *rest in messages(source, woken):
                 requests[kind](*rest)
                 self._page.note("", "")
         finally:
@@ -111,9 +115,19 @@ class Server:
             left = left[os.write(self._sink, left) :]
 
 
-def messages(source: int) -> Iterator[tuple[Any, ...]]:
-    """Read messages until the input ends. Raises FrameError when it ends inside one."""
+def messages(source: int, woken: int) -> Iterator[tuple[Any, ...]]:
+    """Read messages until the input ends. Raises FrameError when it ends inside one.
+
+    A signal that comes just before a blocking read is not acted on until there is something to
+    read. So we wait for either, and the read that follows does not block.
+    """
     unpacker = Unpacker()
-    while data := os.read(source, CHUNK):
-        yield from unpacker.feed(data)
+    while True:
+        ready, _, _ = select.select([source, woken], [], [])
+        if woken in ready:
+            os.read(woken, CHUNK)
+        if source in ready:
+            if not (data := os.read(source, CHUNK)):
+                break
+            yield from unpacker.feed(data)
     unpacker.finish()
