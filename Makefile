@@ -1,10 +1,11 @@
 # The two commands of the README, and the ones that CI calls. Everything happens in .venv.
 PYTHON ?= python3
 VENV := .venv
+MINUTES ?= 60
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint types imports render check e2e bench clean
+.PHONY: help demo test test-oldest lint types imports render check audit e2e bench soak clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -41,6 +42,9 @@ render: $(BIN)/otel-gpu ## rewrite what is made from the catalog and the setting
 check: lint types imports $(BIN)/otel-gpu ## all that CI checks besides the tests
 	$(BIN)/otel-gpu render --check
 
+audit: ## what requirements.lock installs: complete, permissive, not known to be vulnerable
+	PYTHON=$(PYTHON) .ci/audit
+
 e2e: $(BIN)/otel-gpu ## against a real Collector and a real Prometheus (needs Go)
 	$(BIN)/python -m tests.e2e.binaries
 	$(BIN)/python -m pytest -m e2e --timeout 300
@@ -48,6 +52,9 @@ e2e: $(BIN)/otel-gpu ## against a real Collector and a real Prometheus (needs Go
 bench: $(BIN)/otel-gpu ## costs against the stock SDK, of the agent, and series (on GPUs: see bench/)
 	$(BIN)/python -m bench --json bench.json
 	$(BIN)/python -m bench.series
+
+soak: $(BIN)/otel-gpu ## an hour of churn and faults: memory, handles and threads stay flat
+	$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
 clean: ## remove what was made here
 	rm -rf .venv* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist build bench.json

@@ -53,6 +53,7 @@ def main() -> None:
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
         page = response.read()
     constant = Server(Constant(page), listen("127.0.0.1:0", KEY))
+    constant.begin()
     print(port, constant.port, len(page), flush=True)
     sys.stdin.read()
     agent.stop()

@@ -14,8 +14,6 @@ ABSENT: dict[str, frozenset[Any]] = {
     "attribution.container": frozenset({"auto", "off"}),
     "attribution.resource_names": frozenset({()}),
     "attribution.pod_labels": frozenset({()}),
-    "budgets.processes_per_gpu": frozenset({20}),
-    "budgets.series": frozenset({20_000}),
 }
 """Keys that have no effect yet, and the values by which nothing is asked of them."""
 

@@ -23,11 +23,15 @@ from rich.live import Live
 from otel_gpu import __version__
 from otel_gpu.agent import Agent
 from otel_gpu.config import Loaded, Settings, check, load, schema, show
+from otel_gpu.control import Control, ask, place
 from otel_gpu.logs import configure
 from otel_gpu.model import ConfigError, OtelGpuError
+from otel_gpu.reloading import Changes
 from otel_gpu.table import table
 
 FAILED, USAGE, NO_GPU = 1, 2, 3
+ORDER_S = 45.0  # for the running agent to carry out an order
+LOOK_S = 1.0  # between two looks at the configuration file
 FIRST_SWEEP_S = 40.0  # without persistence a GPU takes seconds to enumerate
 
 app = typer.Typer(
@@ -46,6 +50,9 @@ ConfigFile = Annotated[
 ]
 Backend = Annotated[
     str | None, typer.Option(help="nvml (default), simulated[:SPEC] or recorded:FILE.")
+]
+ControlSocket = Annotated[
+    Path | None, typer.Option(help="The agent's control socket, where it is not in its own place.")
 ]
 File = Annotated[Path | None, typer.Argument(help="Configuration file (YAML).")]
 
@@ -93,19 +100,33 @@ def run(
         bool, typer.Option("--require-gpu", help="Exit with 3 when there is no driver or no GPU.")
     ] = False,
 ) -> None:
-    """Run the agent until SIGTERM or SIGINT."""
-    loaded = settings(config, backend)
-    configure(loaded.settings.telemetry.log_level, loaded.settings.telemetry.log_format)
-    for warning in loaded.warnings:
-        logging.getLogger("otel_gpu").warning("%s", warning)
-    agent = Agent(loaded.settings, os.environ)
-    with stopping() as stop, running(agent):
+    """Run the agent until SIGTERM or SIGINT; SIGHUP, or a changed file, has it configured anew."""
+    asked = threading.Event()
+    signal.signal(signal.SIGHUP, lambda *_: asked.set())
+    changes = Changes(config)
+    agent = Agent(read_settings(config, backend), os.environ)
+    with stopping() as stop, running(agent), controlled(agent):
         if require_gpu:
             agent.wait_for_sweep(FIRST_SWEEP_S)
             snapshot = agent.snapshot()
             if not any(snapshot.up.values()):
                 fail(snapshot.trouble or "the driver is open and has no GPU", NO_GPU)
-        stop.wait()
+        while not stop.wait(LOOK_S):
+            if changes.seen() or asked.is_set():
+                asked.clear()
+                agent.reload(lambda: read_settings(config, backend))
+
+
+@app.command()
+def quiesce(socket: ControlSocket = None) -> None:
+    """Have the running agent let every GPU go: before a driver upgrade, a reset, a MIG change."""
+    command("quiesce", socket)
+
+
+@app.command()
+def resume(socket: ControlSocket = None) -> None:
+    """Have the running agent take the GPUs back."""
+    command("resume", socket)
 
 
 @app.command()
@@ -269,6 +290,15 @@ def config_schema() -> None:
     print(json.dumps(schema(), indent=2))
 
 
+def read_settings(config: Path | None, backend: str | None) -> Settings:
+    """Load the configuration for an agent that runs, and have its log say what it says."""
+    loaded = settings(config, backend)
+    configure(loaded.settings.telemetry.log_level, loaded.settings.telemetry.log_format)
+    for warning in loaded.warnings:
+        logging.getLogger("otel_gpu").warning("%s", warning)
+    return loaded.settings
+
+
 def settings(
     config: Path | None, backend: str | None, flags: Mapping[str, object] | None = None
 ) -> Loaded:
@@ -311,6 +341,24 @@ def stopping() -> Iterator[threading.Event]:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     yield stop
+
+
+@contextmanager
+def controlled(agent: Agent) -> Iterator[None]:
+    """Let the agent be told over its control socket what to do."""
+    control = Control(place(os.environ), {"quiesce": agent.quiesce, "resume": agent.resume})
+    try:
+        yield
+    finally:
+        control.close()
+
+
+def command(order: str, path: Path | None) -> None:
+    """Give an order to the running agent; exits with 1 when it could not be carried out."""
+    reply = ask(path or place(os.environ), order, ORDER_S)
+    if not reply.ok:
+        fail(reply.text)
+    print(reply.text)
 
 
 @contextmanager

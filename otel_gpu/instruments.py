@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -18,6 +19,7 @@ from typing import Literal, NamedTuple
 
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter
 
+from otel_gpu.budgets.series import Bounds, SeriesBudget, is_own
 from otel_gpu.catalog.forms import Supplied
 from otel_gpu.kept import Kept
 from otel_gpu.model import (
@@ -29,6 +31,7 @@ from otel_gpu.model import (
     Metric,
     Owner,
     Point,
+    Reading,
     ResourceKey,
     Series,
     Snapshot,
@@ -94,7 +97,10 @@ NOTHING = Observed(())
 
 
 class Instruments:
-    """Registers metrics on meters and answers their callbacks from the snapshot of `source`."""
+    """Registers metrics on meters and answers their callbacks from the snapshot of `source`.
+
+    `bounds` bound what is observed; `budget` counts what they leave out.
+    """
 
     def __init__(
         self,
@@ -104,10 +110,13 @@ class Instruments:
         every: Intervals,
         supplies: Mapping[str, Supply] | None = None,
         shape: Shape | None = None,
+        bounds: Bounds | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.metrics = metrics
+        self._metrics = metrics
+        self.budget = SeriesBudget(metrics, bounds or Bounds())
         self._source = source
+        self._registered: set[str] = set()
         self._oldest_s = {metric.name: oldest(metric, every) for metric in metrics}
         self._supplies = supplies or {}
         self._shape = shape or Shape()
@@ -119,15 +128,40 @@ class Instruments:
         self._own_streams: dict[str, Kept[_Streams]] = {}  # by metric that the agent counts
         self._observed: Mapping[str, Observed] = {}
 
+    def adopt(
+        self,
+        metrics: Sequence[Metric],
+        *,
+        every: Intervals,
+        shape: Shape,
+        bounds: Bounds | None = None,
+    ) -> None:
+        """Answer for these metrics from now on; those that are new are to be registered again.
+
+        An instrument cannot be taken back: one whose metric is not among them observes nothing.
+        Without `bounds` those from before hold.
+        """
+        with self._lock:
+            self._metrics = metrics
+            self.budget.adopt(metrics, bounds or self.budget.bounds)
+            self._oldest_s = {metric.name: oldest(metric, every) for metric in metrics}
+            if shape != self._shape:
+                self._shape = shape
+                self._streams, self._own_streams = Kept(), {}
+            self._seen = None
+
     def register(self, meter: Meter) -> Mapping[str, Histogram]:
-        """Create the instruments; give the histograms, into which the agent records itself."""
+        """Create the instruments that are not there; give all histograms.
+
+        Into those the agent records itself.
+        """
         create = {
             Kind.GAUGE: meter.create_observable_gauge,
             Kind.COUNTER: meter.create_observable_counter,
             Kind.UPDOWNCOUNTER: meter.create_observable_up_down_counter,
         }
         histograms = {}
-        for metric in self.metrics:
+        for metric in self._metrics:
             if metric.kind is Kind.HISTOGRAM:
                 histograms[metric.name] = meter.create_histogram(
                     metric.name,
@@ -135,7 +169,8 @@ class Instruments:
                     metric.brief,
                     explicit_bucket_boundaries_advisory=metric.buckets,
                 )
-            else:
+            elif metric.name not in self._registered:
+                self._registered.add(metric.name)
                 callbacks = [partial(self._callback, metric)]
                 create[metric.kind](
                     metric.name, callbacks, unit=metric.unit, description=metric.brief
@@ -146,6 +181,8 @@ class Instruments:
         """Give the observations of one metric now."""
         with self._lock:
             self._refresh()
+            if metric.name not in self._oldest_s:
+                return NOTHING
             if isinstance(metric.read, Supplied):
                 return self._supplied(metric)
             return self._observed.get(metric.name, NOTHING)
@@ -169,27 +206,47 @@ class Instruments:
         self, snapshot: Snapshot, now_s: float
     ) -> tuple[Mapping[str, Observed], float]:
         """Give the observations by metric, and until when they may be shown."""
+        live, until_s = self._live(snapshot, now_s)
+        fresh = snapshot is not self._seen
         groups: dict[str, list[Group]] = {}
-        until_s = inf
-        for reading in snapshot.readings:
-            # What is not one of ours, nobody observes: it is as old as can be.
-            expires_s = reading.read_s + self._oldest_s.get(reading.metric.name, -inf)
-            if now_s > expires_s or not reading.points:
-                continue
-            until_s = min(until_s, expires_s)
+        for reading in self.budget.fit(live, lambda: self._sizes(snapshot), fresh=fresh):
             found = self._group(
                 snapshot, reading.metric, reading.device, reading.points, self._streams
             )
             groups.setdefault(reading.metric.name, []).append(found)
         return {name: Observed(of_metric) for name, of_metric in groups.items()}, until_s
 
+    def _live(self, snapshot: Snapshot, now_s: float) -> tuple[list[Reading], float]:
+        """Give the readings that are not too old, and until when that is so."""
+        live: list[Reading] = []
+        until_s = inf
+        for reading in snapshot.readings:
+            # What is not one of ours, nobody observes: it is as old as can be.
+            expires_s = reading.read_s + self._oldest_s.get(reading.metric.name, -inf)
+            if now_s <= expires_s and reading.points:
+                until_s = min(until_s, expires_s)
+                live.append(reading)
+        return live, until_s
+
+    def _sizes(self, snapshot: Snapshot) -> Mapping[str, int]:
+        """Count the points of the metrics that the agent counts itself."""
+        sizes: dict[str, int] = {}
+        for metric in self._metrics:
+            supply = self._supplies.get(metric.name)
+            if supply:
+                # One that fails is told of when it is observed, and harms no other.
+                with suppress(Exception):
+                    sizes[metric.name] = sum(1 for _ in supply(snapshot))
+        return sizes
+
     def _supplied(self, metric: Metric) -> Observed:
         supply, snapshot = self._supplies.get(metric.name), self._seen
-        if supply is None or snapshot is None:
+        if supply is None or snapshot is None or metric.name in self.budget.left_out:
             return NOTHING
         points: dict[str, list[Point]] = {}
         for uuid, point in supply(snapshot):
             points.setdefault(uuid, []).append(point)
+        self.budget.size(metric.name, sum(map(len, points.values())))
         kept = self._own_streams.setdefault(metric.name, Kept())
         with kept.turn():
             return Observed(
@@ -235,8 +292,3 @@ class Instruments:
         on_gpu = device is not None and self._shape.scope == "gpu" and not is_own(metric)
         resource = ResourceKey(device.uuid, owner) if device and on_gpu else NODE
         return Series(everything, resource, start_ns)
-
-
-def is_own(metric: Metric) -> bool:
-    """Whether a metric is about the agent, and so stands on the node's Resource."""
-    return metric.name.startswith(("otel_gpu.", "otel.", "process."))

@@ -259,7 +259,7 @@ def sound(query: Query, value: Any) -> tuple[float, float, float] | None:
     mean, begin_s, end_s = map(figure, value)
     if mean is None or begin_s is None or end_s is None:
         return None
-    possible = 0 <= mean <= highest(query) and begin_s < end_s
+    possible = 0 <= mean <= highest(query) and 0 <= begin_s < end_s
     return (mean, begin_s, end_s) if possible else None
 
 
@@ -269,7 +269,8 @@ def added(before: Sum | None, span: Sequence[float], batch: Batch) -> Sum:
     area = mean * (end_s - begin_s)
     if before is None:
         start_ns = batch.time_ns - round((batch.read_s - begin_s) * 1e9)
-        return Sum(area, end_s, 0.0, start_ns)
+        # The clock of a recorded machine may be ahead; no count begins in the future.
+        return Sum(area, end_s, 0.0, min(start_ns, batch.time_ns))
     if begin_s < before.end_s:  # a part of it was added before, and nobody knows how much
         return before
     return Sum(
@@ -316,8 +317,9 @@ def judged(
     good: list[Point] = []
     bad: list[Missing] = []
     for point in points:
-        if plausible(point.value, limits):
-            good.append(Point(number(point.value), point.attributes, point.start_ns))
+        # A large whole number may be rounded up, and out of the range, when it becomes a float.
+        if plausible(point.value, limits) and plausible(value := number(point.value), limits):
+            good.append(Point(value, point.attributes, point.start_ns))
         else:
             detail = f"{point.value!r} {metric.unit} cannot be true"
             bad.append(Missing(Reason.INVALID, detail, point.attributes))
@@ -334,6 +336,8 @@ def counted(
     if before and point.value < before.value:
         wrapped = is_wrap(before.value, point.value, metric.wraps)
         turns, start_ns = (turns + 1, start_ns) if wrapped else (0, time_ns)
+    elif turns and point.value >= metric.wraps:  # it has more bits: what seemed a wrap was a reset
+        turns, start_ns = 0, time_ns
     counts[key] = Count(point.value, start_ns, turns)
     return point._replace(value=point.value + turns * metric.wraps, start_ns=start_ns)
 

@@ -1,8 +1,6 @@
 """The words of otel-gpu: what a metric is, what is asked, what was answered, what is published.
 
-Values only: nothing here reads a clock, a file or a driver, and nothing of ours is imported, so
-that the worker process (which holds the driver) and the agent (which never does) share one
-vocabulary.
+Values only: nothing here reads a clock, a file or a driver; worker and agent share them.
 """
 
 from __future__ import annotations
@@ -199,10 +197,12 @@ class EventKind(StrEnum):
 
     XID = "xid"
     MIG = "mig"  # instances came or went
+    UNBIND = "unbind"  # a GPU is about to leave the driver
+    BIND = "bind"  # a GPU came to the driver
 
 
 class Event(NamedTuple):
-    """One thing that the driver told of a GPU (nvml.h, `nvmlEventData_t`), and when it was heard.
+    """What the driver told of a GPU or of itself (nvml.h, `nvmlEventData_t`), and when.
 
     `data` is the code of an Xid. 0xFFFFFFFF as an instance means the whole GPU.
     """

@@ -55,6 +55,23 @@ def restarts(counts: Mapping[str, int]) -> Points:
         yield "", Point(count, (("otel_gpu.reason", reason),))
 
 
+def series_dropped(counts: Mapping[str, int]) -> Points:
+    """Give the series that were left out, by budget."""
+    for budget, count in counts.items():
+        yield "", Point(count, (("otel_gpu.budget", budget),))
+
+
+def log_suppressed(lines: int) -> Points:
+    """Give the lines of the log that were not written."""
+    yield "", Point(lines)
+
+
+def config_reloads(counts: Mapping[str, int]) -> Points:
+    """Give how often the configuration was read again, by what became of it."""
+    for outcome, count in counts.items():
+        yield "", Point(count, (("otel_gpu.outcome", str(outcome)),))
+
+
 def attribution_up(sources: Iterable[Source]) -> Points:
     """Give 1 for each source of owners that can be read, else 0 and why."""
     for source in sources:

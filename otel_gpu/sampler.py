@@ -7,11 +7,12 @@ the driver answers, `ledger` folds. Everything that is published is read from `s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from otel_gpu.attribution import Source, gathered
+from otel_gpu.clock import steady
 from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, is_stale, renewed
 from otel_gpu.model import (
     Answer,
@@ -35,6 +36,7 @@ from otel_gpu.sweep import OLDEST_S, Intervals, applicable, questions, shown, si
 PASSING = frozenset({Code.TIMEOUT, Code.UNKNOWN})
 """Troubles of the worker: it hung or died, and a new one is up in a second or two."""
 
+UNBIND_S = 10.0  # for a GPU to leave the driver, while nobody has the devices open
 LONGEST_WAIT_S = 1.0  # a stop, or a driver that came back, is noticed within it
 
 
@@ -46,12 +48,8 @@ class Answered(Protocol):
         """The GPU."""
 
     @property
-    def time_ns(self) -> int:
-        """When it was asked, in Unix nanoseconds."""
-
-    @property
     def read_s(self) -> float:
-        """The same in monotonic seconds."""
+        """When it was asked, in monotonic seconds, which all processes share."""
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -79,6 +77,9 @@ class Driver(Protocol):
     def reopen(self) -> None:
         """Enumerate anew at the next call of `system`."""
 
+    def release(self, why: str, for_s: float) -> None:
+        """Let every device go at the next call of `system`, for so long."""
+
     def system(self, now: float) -> System | None:
         """Give the enumerated machine, opening the driver when it is time to."""
 
@@ -102,7 +103,11 @@ class Clock:
     """Monotonic seconds for intervals, Unix nanoseconds for timestamps."""
 
     monotonic: Callable[[], float] = field(default=time.monotonic)
-    unix_ns: Callable[[], int] = field(default=time.time_ns)
+    unix_ns: Callable[[], int] = field(default=steady.unix_ns)
+
+    def at_ns(self, read_s: float) -> int:
+        """Give the Unix time of a monotonic moment, which another process may have noted."""
+        return self.unix_ns() - int((self.monotonic() - read_s) * 1e9)
 
 
 class Turn(NamedTuple):
@@ -134,8 +139,9 @@ class Sampler:
         self._sources = sources
         self._clock = clock or Clock()
         self._on_sweep = on_sweep
-        self._statics = tuple(metric for metric in plan.metrics if metric.tier is Tier.STATIC)
+        self._statics = static(plan)
         self._schedule = Schedule(plan.metrics, plan.every, self._clock.monotonic())
+        self._due_now: tuple[Metric, ...] = ()
         self._ledger: dict[str, Page] = {}
         self._devices: tuple[Device, ...] = ()
         self._known: dict[str, Device] = {}
@@ -148,6 +154,14 @@ class Sampler:
         self.swept_s = self._clock.monotonic()
         self.snapshot = Snapshot(trouble="no sweep was made yet")
 
+    def adopt(self, plan: Plan, sources: Sequence[Source]) -> None:
+        """Follow another plan from the next step on; counts, and what is shown, go on."""
+        self._plan, self._sources, self._statics = plan, sources, static(plan)
+        self._due_now += self._schedule.adopt(plan.metrics, plan.every, self._clock.monotonic())
+        names = {metric.name for metric in plan.metrics}
+        self._ledger = {uuid: limited(page, names) for uuid, page in self._ledger.items()}
+        self._choose()
+
     def pause_s(self) -> float:
         """Give the seconds until there is something to do."""
         wait_s = self._schedule.next_s() - self._clock.monotonic()
@@ -158,6 +172,7 @@ class Sampler:
         now_s = self._clock.monotonic()
         system = self._driver.system(now_s)
         due, missed = self._schedule.due(now_s)
+        due, self._due_now = (*due, *self._due_now), ()
         self.late += missed
         if system is None:
             self._do_without_driver(now_s)
@@ -172,10 +187,13 @@ class Sampler:
         return self.snapshot
 
     def _hear(self) -> None:
-        """Keep what the driver told for `told`; when instances came or went, enumerate anew."""
+        """Keep what the driver told for `told`; follow what comes and goes."""
         events = self._driver.events()
         self._told += events
-        if any(event.kind == EventKind.MIG for event in events):
+        kinds = {event.kind for event in events}
+        if EventKind.UNBIND in kinds:
+            self._driver.release("a GPU is leaving the driver", UNBIND_S)
+        elif kinds & {EventKind.MIG, EventKind.BIND}:
             self._driver.reopen()
 
     def told(self) -> list[Event]:
@@ -187,25 +205,38 @@ class Sampler:
         """Take over a new enumeration; a GPU that was known and is gone keeps its identity."""
         self._generation = self._driver.generation
         self._system = system
-        named = (replace(device, driver_version=system.driver_version) for device in system.devices)
-        self._devices = chosen(tuple(named), self._plan.include, self._plan.mig)
+        self._choose()
+        here = [device.uuid for device in self._devices]
+        self._ledger |= {uuid: renewed(self._ledger[uuid]) for uuid in here}
+
+    def _choose(self) -> None:
+        """Select the devices of the plan; say of those that are not there any more why not."""
+        driver_version = self._system.driver_version
+        named = [replace(device, driver_version=driver_version) for device in self._system.devices]
+        present = {device.uuid for device in named}
+        # Of a GPU that is there, an instance that is not has simply been removed.
+        absent = [one for one in self._known.values() if present.isdisjoint({one.uuid, one.parent})]
+        wanted = chosen((*named, *absent), self._plan.include, self._plan.mig)
+        self._devices = tuple(device for device in wanted if device.uuid in present)
+        self._forget(self._known.keys() - {device.uuid for device in wanted})
+        self._miss([device for device in wanted if device.uuid not in present])
         here = {device.uuid: device for device in self._devices}
-        gone = [device for uuid, device in self._known.items() if uuid not in here]
-        self._miss(gone, frozenset(device.uuid for device in system.devices))
         self._known |= here
+        self._ledger = dict.fromkeys(here, Page()) | self._ledger
         self._up |= dict.fromkeys(here, True)
         self._heard_s = dict.fromkeys(here, self._clock.monotonic()) | self._heard_s
-        self._ledger |= {uuid: renewed(self._ledger.get(uuid, Page())) for uuid in here}
 
-    def _miss(self, gone: Sequence[Device], present: frozenset[str]) -> None:
-        """Say why devices are not there any more; a MIG instance may simply have been removed."""
+    def _forget(self, uuids: Iterable[str]) -> None:
+        for uuid in uuids:
+            for kept in (self._known, self._up, self._heard_s, self._ledger):
+                kept.pop(uuid, None)
+
+    def _miss(self, gone: Sequence[Device]) -> None:
+        """Say why devices are not there any more."""
         hanging = [self._known.get(uuid) for _, uuid, _ in self._driver.hung]
         stuck = {board(device) for device in hanging if device}
         for device in gone:
-            if device.parent in present:
-                for kept in (self._known, self._up, self._heard_s, self._ledger):
-                    kept.pop(device.uuid, None)
-            elif board(device) in stuck:
+            if board(device) in stuck:
                 self._lose([device], Reason.TIMEOUT, "left out, because a call to it hangs")
             else:
                 self._lose([device], Reason.LOST, "the GPU is no longer enumerated")
@@ -240,7 +271,8 @@ class Sampler:
         if answered is not None:
             answers = dict(zip(queries, answered.answers, strict=True))
             self._heard_s[device.uuid] = answered.read_s
-            self._fold(Batch(device, answered.time_ns, answered.read_s, answers), metrics)
+            read_ns = self._clock.at_ns(answered.read_s)
+            self._fold(Batch(device, read_ns, answered.read_s, answers), metrics)
         elif device.uuid in self._stuck():
             self._lose([device], Reason.TIMEOUT, "a call to it does not return")
         elif not queries:
@@ -252,6 +284,10 @@ class Sampler:
 
     def _turn(self, due: tuple[Metric, ...], device: Device, now_s: float) -> Turn:
         page = self._ledger[device.uuid]
+        if (
+            not page.readings and not page.gaps
+        ):  # it waits for no slot to be read for the first time
+            due = self._plan.metrics
         named = {metric.name: metric for metric in (*due, *self._unread(page))}
         metrics = applicable(named.values(), device)
         return Turn(device, metrics, questions(metrics, device, page, now_s))
@@ -299,6 +335,20 @@ class Sampler:
     def ledger(self) -> Ledger:
         """What is remembered between sweeps, by UUID."""
         return self._ledger
+
+
+def static(plan: Plan) -> tuple[Metric, ...]:
+    """Give the metrics that are read once for each enumeration."""
+    return tuple(metric for metric in plan.metrics if metric.tier is Tier.STATIC)
+
+
+def limited(page: Page, names: Collection[str]) -> Page:
+    """Show no other metrics than these; what others counted is kept, should they come back."""
+    return replace(
+        page,
+        readings={name: one for name, one in page.readings.items() if name in names},
+        gaps={name: several for name, several in page.gaps.items() if name in names},
+    )
 
 
 def board(device: Device) -> str:

@@ -13,18 +13,37 @@ from collections.abc import Iterable
 from otel_gpu.model import Metric
 from otel_gpu.sweep import Intervals
 
+SOON_S = 5.0
+"""What comes within so long is not worth a read out of turn."""
+
 
 class Schedule:
     """Periods in seconds and their metrics, from a monotonic start."""
 
     def __init__(self, metrics: Iterable[Metric], every: Intervals, start_s: float) -> None:
-        groups: dict[float, list[Metric]] = defaultdict(list)
-        for metric in metrics:
-            if metric.name in every:
-                groups[every[metric.name]].append(metric)
-        self._groups = {period: tuple(group) for period, group in groups.items()}
+        self._groups = grouped(metrics, every)
         self._start_s = start_s
         self._given = dict.fromkeys(self._groups, -1)
+
+    def adopt(
+        self, metrics: Iterable[Metric], every: Intervals, now_s: float
+    ) -> tuple[Metric, ...]:
+        """Follow another selection in the same slots; give what is new and would wait long.
+
+        Periods that go on keep their beat: what is a mean between two reads must not be read again
+        at once.
+        """
+        known = {metric.name for group in self._groups.values() for metric in group}
+        given, self._groups = self._given, grouped(metrics, every)
+        self._given = {
+            period: given.get(period, self._slot(period, now_s) - 1) for period in self._groups
+        }
+        return tuple(
+            metric
+            for period, group in self._groups.items()
+            for metric in group
+            if metric.name not in known and period > SOON_S and period in given
+        )
 
     def due(self, now_s: float) -> tuple[tuple[Metric, ...], int]:
         """Give the metrics whose slot has come, and how many slots were missed since the last."""
@@ -48,3 +67,12 @@ class Schedule:
     def _slot(self, period: float, now_s: float) -> int:
         # A wake-up may come a hair before its slot by rounding; it is that slot all the same.
         return math.floor((now_s - self._start_s) / period + 1e-6)
+
+
+def grouped(metrics: Iterable[Metric], every: Intervals) -> dict[float, tuple[Metric, ...]]:
+    """Give the metrics of each period."""
+    groups: dict[float, list[Metric]] = defaultdict(list)
+    for metric in metrics:
+        if metric.name in every:
+            groups[every[metric.name]].append(metric)
+    return {period: tuple(group) for period, group in groups.items()}

@@ -12,18 +12,18 @@ from pathlib import Path
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricsData
 
 from otel_gpu import __version__, pulse
-from otel_gpu.agent import plan, sources
 from otel_gpu.attribution import allocation
 from otel_gpu.backends import open_backend
 from otel_gpu.backends.recorded import record, write
 from otel_gpu.catalog import CATALOG
 from otel_gpu.config import Settings
 from otel_gpu.document import document
-from otel_gpu.instruments import Instruments, Shape
+from otel_gpu.instruments import Instruments
 from otel_gpu.ledger import Page
 from otel_gpu.model import NODE, Device, Query, Reason, Snapshot
 from otel_gpu.pipeline.exposition import Exposition, Format
 from otel_gpu.pipeline.otlp_json import line
+from otel_gpu.planning import bounds, plan, shape, sources
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Sampler
@@ -73,7 +73,8 @@ def collected(
         lambda: snapshot,
         every=planned.every,
         supplies=SUPPLIES,
-        shape=Shape(identity=settings.identity, scope=settings.resource.scope),
+        shape=shape(settings),
+        bounds=bounds(settings),
     )
     instruments.register(provider.get_meter("otel-gpu", __version__, SCHEMA_URL))
     data = reader.get_metrics_data() or MetricsData(resource_metrics=())

@@ -124,4 +124,4 @@ class Time:
 
 def driven(machine: Machine, time: Time) -> Direct:
     """Put a machine behind the sampler's door."""
-    return Direct(machine, monotonic=time.monotonic, unix_ns=time.unix_ns)
+    return Direct(machine, monotonic=time.monotonic)

@@ -111,6 +111,9 @@ class Silent:
     def reopen(self) -> None:
         self._rig.driver.reopen()
 
+    def release(self, why: str, for_s: float) -> None:
+        self._rig.driver.release(why, for_s)
+
     def system(self, now: float) -> System | None:
         return self._rig.driver.system(now)
 

@@ -49,7 +49,7 @@ class Steps:
 def replayed(capture: Path) -> tuple[Sampler, Steps]:
     """Sweep a recording as the agent would, second by second, with the full profile."""
     steps = Steps()
-    driver = Direct(RecordedBackend(str(capture)), monotonic=steps.monotonic, unix_ns=steps.unix_ns)
+    driver = Direct(RecordedBackend(str(capture)), monotonic=steps.monotonic)
     metrics = select(CATALOG, Profile.FULL, ["*"])
     every = intervals(metrics, tiers(1.0, 5.0, 60.0), lambda _: None)
     clock = Clock(monotonic=steps.monotonic, unix_ns=steps.unix_ns)

@@ -34,7 +34,7 @@ def swept(box: str) -> tuple[Sampler, Steps]:
     backend = SimulatedBackend.from_spec(
         f"{box},gpus={GPUS.get(box, TWO)}", clock=steps.monotonic, time_ns=steps.unix_ns
     )
-    driver = Direct(backend, monotonic=steps.monotonic, unix_ns=steps.unix_ns)
+    driver = Direct(backend, monotonic=steps.monotonic)
     metrics = select(CATALOG, Profile.FULL, ["*"])
     every = intervals(metrics, tiers(1.0, 5.0, 60.0), lambda _: None)
     clock = Clock(monotonic=steps.monotonic, unix_ns=steps.unix_ns)

@@ -94,6 +94,12 @@ class TestRange:
         assert values(folded(Page(), batch(power=0)), "hw.power") == [0.0]
         assert values(folded(Page(), batch(power=20_000_000)), "hw.power") == [20_000.0]
 
+    def test_a_count_that_is_rounded_out_of_the_range_is_not_true_either(self) -> None:
+        rate = replace(POWER, unit="{frame}/s", read=call("power"))
+        page = folded(Page(), batch(power=2**63 - 1), metrics=[rate])
+        assert page.readings == {}
+        assert [gap.missing.reason for gap in page.gaps[rate.name]] == [Reason.INVALID]
+
     def test_one_value_out_of_range_harms_no_other(self) -> None:
         page = folded(Page(), batch(**{"in": 5, "out": -5}), metrics=[REPLAYS])
         assert values(page, "nvidia.gpu.pcie.replays") == [5]

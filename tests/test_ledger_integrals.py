@@ -82,6 +82,16 @@ def test_it_begins_at_0_when_the_first_span_began() -> None:
         assert later.start_ns == start_ns
 
 
+def test_no_count_begins_in_the_future_whatever_clock_its_machine_had() -> None:
+    ahead = answered(Answer(0, [50.0, 9000.0, 9002.0]), at_s=12.0)
+    assert point(folded(ahead)) == Point(1.0, (("nvidia.gpu.engine", "sm"),), ahead.time_ns)
+
+
+def test_a_span_from_before_the_machine_was_up_is_none() -> None:
+    page = folded(answered(Answer(0, [50.0, -1e10, 12.0]), at_s=12.0))
+    assert page.sums == {}
+
+
 def test_bytes_a_second_become_whole_bytes() -> None:
     page = folded(span(3.25, 10.0, 12.0, number=PCIE_RECEIVE), metrics=[BYTES])
     assert values(page, BYTES.name) == [6.5 * 2**20]

@@ -78,6 +78,13 @@ def test_a_driver_that_counts_further_after_all_is_believed() -> None:
     assert shown(TOP + 9, 0)[1] == Point(0, (), 1_000_000_000)
 
 
+def test_one_that_counts_further_after_a_turn_was_reset_then_and_begins_anew() -> None:
+    points = shown(TOP - 5, 3, TOP + 5, TOP + 9)
+    assert points[1] == Point(TOP + 3)
+    assert points[2:] == [Point(TOP + 5, (), 2_000_000_000), Point(TOP + 9, (), 2_000_000_000)]
+    assert shown(TOP - 5, 3, 2**63 - 1)[2].value == 2**63 - 1
+
+
 def test_a_counter_of_more_bits_never_wraps() -> None:
     assert shown(TOP - 5, 3, metric=replace(COUNT, wraps=0))[1] == Point(3, (), 1_000_000_000)
 

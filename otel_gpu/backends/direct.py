@@ -6,19 +6,19 @@ caller. The agent uses `worker/` instead.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from otel_gpu.model import Answer, Backend, BackendError, Event, Query, System
+from otel_gpu.model import Answer, Backend, BackendError, Code, Event, Query, System
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One GPU's answers, in the order of its questions (Unix ns, monotonic s)."""
+    """One GPU's answers, in the order of its questions, and when it was asked (monotonic)."""
 
     uuid: str
-    time_ns: int
     read_s: float
     answers: list[Answer]
 
@@ -33,18 +33,17 @@ class Direct:
         backend: Backend,
         *,
         monotonic: Callable[[], float] = time.monotonic,
-        unix_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._backend = backend
         self._monotonic = monotonic
-        self._unix_ns = unix_ns
         self._system: System | None = None
+        self._closed_until_s = -math.inf
         self.trouble: BackendError | None = None
         self.generation = 0
 
-    def system(self, _now: float) -> System | None:
+    def system(self, now: float) -> System | None:
         """Give the enumerated machine, or None with `trouble` saying why."""
-        if self._system is None:
+        if self._system is None and now >= self._closed_until_s:
             try:
                 self._system = self._backend.open()
             except BackendError as error:
@@ -58,10 +57,16 @@ class Direct:
         """Enumerate anew at the next question."""
         self._system = None
 
+    def release(self, why: str, for_s: float) -> None:
+        """Let every device go, for so long; `why` is what trouble says in the meantime."""
+        self.close()
+        self.trouble = BackendError(Code.UNINITIALIZED, why)
+        self._closed_until_s = self._monotonic() + for_s
+
     def ask(self, questions: Sequence[tuple[str, Sequence[Query]]]) -> list[Answered]:
         """Ask one GPU after the other."""
         return [
-            Answered(uuid, self._unix_ns(), self._monotonic(), self._backend.ask(uuid, queries))
+            Answered(uuid, self._monotonic(), self._backend.ask(uuid, queries))
             for uuid, queries in questions
         ]
 

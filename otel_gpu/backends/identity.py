@@ -57,7 +57,7 @@ def gpu(uuid: str, index: int, fact: Fact) -> Device:
 def equipped(device: Device, fact: Fact, field: Field) -> Device:
     """Add what a GPU is equipped with, which bounds what GPM may be believed about."""
     whole = fact(WHOLE_GPU) or {}
-    links = field(LINK_COUNT) or 0
+    links = count(field(LINK_COUNT))
     return replace(
         device,
         decoders=whole.get("decoderCount", 0),
@@ -65,7 +65,7 @@ def equipped(device: Device, fact: Fact, field: Field) -> Device:
         jpegs=whole.get("jpegCount", 0),
         ofas=whole.get("ofaCount", 0),
         nvlinks=links,
-        nvlink_version=(field(LINK_VERSION) or 0) if links else 0,
+        nvlink_version=count(field(LINK_VERSION)) if links else 0,
         c2c=bool((fact("nvmlDeviceGetC2cModeInfoV") or {}).get("isC2cEnabled")),
     )
 
@@ -88,6 +88,11 @@ def instance(parent: Device, uuid: str, fact: Fact) -> Device:
         nvlinks=0,
         c2c=False,
     )
+
+
+def count(value: Any) -> int:
+    """Take what a field tells, whose type is the driver's choice, as a number of parts."""
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def number(value: int | None) -> int:

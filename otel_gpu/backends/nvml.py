@@ -15,6 +15,7 @@ from typing import Any
 import pynvml  # noqa: TID251 - this is that one file
 
 from otel_gpu.backends import gpm, identity
+from otel_gpu.backends.binding import BindListener
 from otel_gpu.backends.field_ids import field_id
 from otel_gpu.backends.gpm import Gpm
 from otel_gpu.backends.listening import Listener
@@ -55,6 +56,7 @@ class NvmlBackend:
         self._handles: dict[str, Any] = {}
         self._gpm = Gpm(GpmDriver(self._call))
         self._listener = Listener(self._call)
+        self._binding = BindListener(self._call, system_events())
         self._driver_version = ""
         self._started = False
 
@@ -70,6 +72,7 @@ class NvmlBackend:
             if str(index) not in exclude:
                 found += self._enumerate(index, exclude)
         gpus = [one.uuid for one in found if isinstance(one, Device) and not one.is_instance]
+        self._binding.listen()
         unheard = self._listener.listen({uuid: self._handles[uuid] for uuid in gpus})
         return System(
             driver_version=self._driver_version,
@@ -98,14 +101,15 @@ class NvmlBackend:
         return [batched.get(query) or self._answer(uuid, handle, query) for query in queries]
 
     def events(self) -> list[Event]:
-        """Give the Xids and MIG changes that the driver told of since the last call."""
-        return self._listener.poll()
+        """Give what the driver told of since the last call: Xids, MIG changes, GPUs that leave."""
+        return [*self._listener.poll(), *self._binding.poll()]
 
     def close(self) -> None:
         """Forget every handle and shut NVML down, so that no device file stays open."""
         self._handles.clear()
         self._gpm.close()
         self._listener.close()
+        self._binding.close()
         if self._started:
             self._started = False
             self._call("", "nvmlShutdown")
@@ -215,6 +219,12 @@ class NvmlBackend:
         return attempt(function, *arguments)
 
 
+def system_events() -> Callable[[int], Any] | None:
+    """Give what makes an array of so many system events; older versions of pynvml have none."""
+    event = getattr(nvml, "c_nvmlSystemEventData_v1_t", None)
+    return None if event is None else lambda count: (event * count)()
+
+
 class GpmDriver:
     """The GPM functions of NVML, through the backend's own `call`."""
 
@@ -268,7 +278,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Answer:
         return Answer(Code.FUNCTION_NOT_FOUND)
     except (TypeError, ctypes.ArgumentError):  # this pynvml knows the function in another form
         return Answer(Code.INVALID_ARGUMENT)
-    except UnicodeDecodeError:  # text that no one can read
+    except (UnicodeDecodeError, IndexError, MemoryError):  # no text; a count that cannot be
         return Answer(Code.NO_DATA)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ def executable(pid: int) -> str:
     Source: proc(5): /proc/PID/exe, which others may not read, else /proc/PID/comm.
     """
     try:
-        return Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
+        name = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
+        return os.fsencode(name).decode(errors="replace")  # file names need not be UTF-8
     except OSError:
         pass
     try:

@@ -110,6 +110,17 @@ WORKER_RESTARTS = Metric(
     typical=(0, 0),
 )
 
+CONFIG_RELOADS = Metric(
+    name="otel_gpu.config.reloads",
+    kind=Kind.COUNTER,
+    unit="{reload}",
+    brief="Times that the configuration was read again, by outcome: applied, unchanged, refused.",
+    read=supplied("the configuration"),
+    attributes=("otel_gpu.outcome",),
+    integer=True,
+    typical=(0, 0),
+)
+
 ATTRIBUTION_UP = Metric(
     name="otel_gpu.attribution.up",
     kind=Kind.UPDOWNCOUNTER,
@@ -175,6 +186,32 @@ QUEUE_DROPPED = Metric(
     typical=(0, 0),
     note="Points that a target refused are in `otel.sdk.exporter.metric_data_point.exported`, "
     "with an `error.type`.",
+)
+
+SERIES_DROPPED = Metric(
+    name="otel_gpu.series.dropped",
+    kind=Kind.COUNTER,
+    unit="{series}",
+    brief="Series that a budget left out of a snapshot, summed over the snapshots collected.",
+    read=supplied("the budgets of the configuration"),
+    profile=Profile.CORE,
+    attributes=("otel_gpu.budget",),
+    integer=True,
+    typical=(0, 0),
+    note="A snapshot counts once, however many readers collect it: while the count grows, "
+    "something is left out. `series`: beyond the bound over all metrics; `processes_per_gpu`: "
+    "beyond the largest of a GPU, where they are selected. The agent's own series always stay.",
+)
+
+LOG_SUPPRESSED = Metric(
+    name="otel_gpu.log.suppressed",
+    kind=Kind.COUNTER,
+    unit="{line}",
+    brief="Lines of the log that were not written because their cause wrote too many in a minute.",
+    read=supplied("the log"),
+    profile=Profile.FULL,
+    integer=True,
+    typical=(0, 0),
 )
 
 EXPORT_DURATION = Metric(
@@ -248,12 +285,15 @@ METRICS = (
     SWEEP_LATE,
     GPM_UNCOVERED_TIME,
     WORKER_RESTARTS,
+    CONFIG_RELOADS,
     ATTRIBUTION_UP,
     EXPORTED_POINTS,
     INFLIGHT_POINTS,
     QUEUE_SIZE,
     QUEUE_AGE,
     QUEUE_DROPPED,
+    SERIES_DROPPED,
+    LOG_SUPPRESSED,
     EXPORT_DURATION,
     SCRAPE_DURATION,
     MEMORY_USAGE,

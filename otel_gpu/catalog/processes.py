@@ -28,7 +28,6 @@ from otel_gpu.model import (
 )
 
 MICRO, PERCENT = 1e-6, 1e-2
-MOST = 20  # processes of a GPU with a series of their own (`budgets.processes_per_gpu`)
 LISTS = {
     "compute": Query("nvmlDeviceGetComputeRunningProcesses"),
     "graphics": Query("nvmlDeviceGetGraphicsRunningProcesses"),
@@ -43,6 +42,7 @@ ENGINES = {
     "nvofa": "ofaUtil",
 }
 REST: Attributes = (("nvidia.gpu.process.type", "other"),)
+"""What the processes stand under that have no series of their own (`budgets.processes_per_gpu`)."""
 
 
 def merged(values: Values) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -59,11 +59,13 @@ def who(process: Mapping[str, Any]) -> Attributes:
     """Name a process."""
     name = process.get("name")
     known: Attributes = (("process.pid", process["pid"]),)
-    return (*known, ("process.executable.name", name)) if name else known
+    if not name or not isinstance(name, str):
+        return known
+    return (*known, ("process.executable.name", name))
 
 
 def memory(_device: Device, values: Values) -> list[Point] | Missing:
-    """Give the largest processes a point each, and the rest one, so that the sum stays right."""
+    """Give each process a point, the largest first."""
     found = list(merged(values))
     used = [
         Point(size, (*who(process), ("nvidia.gpu.process.type", kind)))
@@ -72,9 +74,7 @@ def memory(_device: Device, values: Values) -> list[Point] | Missing:
     ]
     if found and not used:  # under WSL, for one
         return Missing(Reason.UNSUPPORTED, f"{LISTS['compute']}: does not tell memory here")
-    used.sort(key=lambda point: point.value, reverse=True)
-    rest = sum(point.value for point in used[MOST:])
-    return used[:MOST] + ([Point(rest, REST)] if len(used) > MOST else [])
+    return sorted(used, key=lambda point: point.value, reverse=True)
 
 
 def active(_device: Device, values: Values) -> list[Point] | Missing:
@@ -84,7 +84,7 @@ def active(_device: Device, values: Values) -> list[Point] | Missing:
 
 
 def utilization(query: Query) -> Read:
-    """Read the driver's samples of each process, of the busiest: the newest of each counts."""
+    """Read the driver's samples of each process, the busiest first: the newest of each counts."""
 
     def points(_device: Device, values: Values) -> list[Point] | Missing:
         newest: dict[int, Mapping[str, Any]] = {}
@@ -94,7 +94,7 @@ def utilization(query: Query) -> Read:
         busiest = sorted(newest.values(), key=lambda one: one["smUtil"], reverse=True)
         return [
             Point(scaled(part, PERCENT), (*who(sample), ("nvidia.gpu.engine", engine)))
-            for sample in busiest[:MOST]
+            for sample in busiest
             for engine, member in ENGINES.items()
             if (part := number(sample, (member,))) is not None
         ]
@@ -114,7 +114,8 @@ PROCESS_MEMORY = Metric(
     owner=True,
     on_instance=True,
     typical=(0, 8e10),
-    note="The 20 largest of a GPU; the rest is one point of type `other`.",
+    note="Of the largest of a GPU (`budgets.processes_per_gpu`); the rest is one point of type "
+    "`other`, so that the sum is that of all.",
 )
 
 PROCESS_UTILIZATION = Metric(
@@ -130,7 +131,8 @@ PROCESS_UTILIZATION = Metric(
     attributes=("process.pid", "process.executable.name", "nvidia.gpu.engine"),
     owner=True,
     typical=(0, 1),
-    note="Of the 20 busiest. Not offered while MIG is enabled.",
+    note="Of the processes with the most memory, where that is read too, else of the busiest "
+    "(`budgets.processes_per_gpu`). Not offered while MIG is enabled.",
 )
 
 PROCESS_ACTIVE = Metric(

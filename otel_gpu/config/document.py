@@ -16,6 +16,7 @@ from otel_gpu.config.references import expand
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(?:[0-9]{1,18}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
+_TAG = "a tag (!name) is not supported; text that begins with ! stands in quotes"
 _WORDS: Mapping[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
@@ -100,6 +101,8 @@ def _syntax_error(text: str, name: str, error: yaml.MarkedYAMLError) -> tuple[st
     problem = str(error.problem)
     if problem.startswith("but "):  # the sentence begins in the context
         problem = f"{error.context} {problem}"
+    if "tag handle" in problem:
+        problem = _TAG
     line = text.splitlines()[mark.line : mark.line + 1]
     if line and "${" in line[0]:
         problem += '; inside { } and [ ] a reference stands in quotes: "${NAME}"'
@@ -117,11 +120,13 @@ class _Composer(yaml.SafeLoader):
 
 
 def _hidden(event: Any) -> str | None:
-    """Say what makes a value come from elsewhere than its line, or be another than it says."""
+    """Say what makes a value come from elsewhere than its line, or be another than it says.
+
+    Without its name: a password that begins with ! and has no quotes is a tag to YAML.
+    """
     if isinstance(event, yaml.AliasEvent):
         return "an alias (*name) is not supported; write the value out"
-    tag = getattr(event, "tag", None)
-    return f"a tag ({tag}) is not supported" if tag else None
+    return _TAG if getattr(event, "tag", None) else None
 
 
 class _Walk:

@@ -143,7 +143,8 @@ def _headers(value: object) -> object:
     wrong = [((name,), words) for name, each in value.items() if (words := _header(each))]
     if wrong:
         raise RuleError(*wrong)
-    return {name: str(each) for name, each in value.items()}
+    # Blanks around a value are not part of it; a client refuses them, and shows what it refused.
+    return {name: str(each).strip() for name, each in value.items()}
 
 
 def _names_header(name: object) -> bool:
@@ -184,6 +185,9 @@ Interval = Annotated[float, _duration(0.1), _AS_DURATION, WithJsonSchema(_DURATI
 
 Window = Annotated[float, _duration(1, 600), _AS_DURATION, WithJsonSchema(_DURATION)]
 """Seconds that are looked back on; what is kept for it grows with it."""
+
+Idle = Annotated[float, _duration(10, 86_400), _AS_DURATION, WithJsonSchema(_DURATION)]
+"""Seconds in which nothing is done."""
 
 Size = Annotated[
     int,

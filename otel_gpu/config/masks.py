@@ -11,6 +11,8 @@ MASK = "***"
 
 _CREDENTIALS = re.compile(r"(?<=://)\S*@")  # up to the last @: a password may hold one, and a /
 _QUERY = re.compile(r"(?<=\?)\S+")
+_AIMED_CREDENTIALS = re.compile(r"(^[a-z]*:?//)?.*@", re.IGNORECASE | re.DOTALL)
+_AIMED_QUERY = re.compile(r"(?<=\?).+", re.DOTALL)
 _SECRET = re.compile(
     "headers|.*(?:passw|secret|token|api_?key|credential|authorization).*", re.IGNORECASE
 )
@@ -21,6 +23,14 @@ def masked_url(text: str) -> str:
     if "://" not in text:
         return text
     return _QUERY.sub(MASK, _CREDENTIALS.sub(f"{MASK}@", text))
+
+
+def masked_target(text: str) -> str:
+    """Mask the same in a text that is meant as a target, also where it is no whole URL.
+
+    Such as a redirect's location without a host, or an endpoint without `http://`.
+    """
+    return _AIMED_QUERY.sub(MASK, _AIMED_CREDENTIALS.sub(rf"\g<1>{MASK}@", text, count=1))
 
 
 def secret(path: KeyPath) -> bool:
@@ -38,7 +48,9 @@ def masked(path: KeyPath, value: Any) -> Any:
         return value
     if secret(path):
         return MASK
-    return masked_url(value) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return masked_target(value) if path and path[-1] == "endpoint" else masked_url(value)
 
 
 def shown(path: KeyPath, value: object) -> str:

@@ -138,6 +138,9 @@ class Otlp(Section):
         if self.protocol == "grpc" and urlsplit(self.endpoint).path.strip("/"):
             words = "has a path, which gRPC does not take; is protocol http/protobuf meant?"
             raise RuleError((("endpoint",), f"{masked_url(self.endpoint)} {words}"))
+        if self.protocol == "grpc" and "@" in urlsplit(self.endpoint).netloc:
+            words = "has a user, which gRPC does not take; give an authorization header"
+            raise RuleError((("endpoint",), f"{masked_url(self.endpoint)} {words}"))
         return self
 
 
@@ -205,6 +208,11 @@ class Part(BaseModel):
             extra[self.name] if self.name in extra else getattr(self, self.name)
         )
         return options
+
+    @property
+    def exclusive(self) -> frozenset[str | Path]:
+        """What only one part can have: an address, a file, a queue directory."""
+        return frozenset(thing for _, thing in _exclusive(self))
 
     @model_validator(mode="before")
     @classmethod

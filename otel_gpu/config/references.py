@@ -10,6 +10,11 @@ _REFERENCE = re.compile(
 )
 
 
+def literal(text: str) -> str:
+    """Write a text so that `expand` gives it back: where a reference could begin, `$` is `$$`."""
+    return text.replace("$", "$$") if _REFERENCE.search(text) else text
+
+
 def expand(text: str, environ: Mapping[str, str]) -> tuple[str, list[str]]:
     """Replace every reference; give the text, and what is wrong with the references.
 

@@ -16,6 +16,7 @@ from otel_gpu.config.fields import (
     Attributes,
     Count,
     Gpus,
+    Idle,
     Interval,
     Location,
     Number,
@@ -83,10 +84,12 @@ class Budgets(Section):
     """Bounds on what is published. What they leave out is counted (otel_gpu.series.dropped)."""
 
     processes_per_gpu: Count = 20
-    """Processes of a GPU with series of their own, the largest first; the rest is one series."""
+    """Processes of a GPU with series of their own, the largest first. The memory of the rest is one
+    series."""
 
     series: Number = 20_000
-    """Series of the whole agent."""
+    """Series of the whole agent. Beyond it first processes are left out, then whole metrics: those
+    of the larger profiles first, the agent's own never."""
 
 
 class GpuChoice(Section):
@@ -97,6 +100,11 @@ class GpuChoice(Section):
 
     mig: Literal["instances", "gpus", "both"] = "both"
     """On a GPU in MIG mode: its instances, the gpus as a whole, or both."""
+
+    release_idle: Idle | None = None
+    """Let all GPUs go when no process has used one for so long, such as 5m, so that they can sleep;
+    they are taken back when another process opens one. null: never. Needs the PID namespace of the
+    host, where processes are seen."""
 
 
 class Resource(Section):

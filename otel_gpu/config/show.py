@@ -9,6 +9,7 @@ from otel_gpu.config.faults import KeyPath, dotted
 from otel_gpu.config.flow import flow
 from otel_gpu.config.loading import Loaded
 from otel_gpu.config.masks import masked
+from otel_gpu.config.references import literal
 
 _COLUMN = 48
 
@@ -38,7 +39,16 @@ def _lines(values: dict[str, Any], path: KeyPath, indent: str) -> Iterator[Line]
             yield head, None
             yield from _lines(value, at, f"{indent}  ")
         else:
-            yield f"{head} {flow(masked(at, value))}", at
+            yield f"{head} {flow(_literal(masked(at, value)))}", at
+
+
+def _literal(value: Any) -> Any:
+    """Keep `load` from taking a text for a reference; in keys it looks for none."""
+    if isinstance(value, dict):
+        return {key: _literal(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_literal(each) for each in value]
+    return literal(value) if isinstance(value, str) else value
 
 
 def _parts(values: list[dict[str, Any]], path: KeyPath, indent: str) -> Iterator[Line]:

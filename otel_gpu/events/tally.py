@@ -24,6 +24,8 @@ BURST_S = 10.0
 WAIT_S = 2.0
 MOST_RECORDS = 10
 WINDOW_S = 60.0
+MOST_KEYS = 4096
+"""Codes of GPUs that are counted: more than any node has, and each stays for ever."""
 
 Key = tuple[str, int]
 """Where (a GPU's UUID; its PCI address while it is not known; a switch's name), and which code."""
@@ -134,6 +136,8 @@ def ended(tally: Tally, snapshot: Snapshot) -> list[Record]:
 
 def heard(tally: Tally, key: Key, happening: Happening, now_s: float) -> Tally:
     """Count one happening, and draft its record or complete the one that it belongs to."""
+    if key not in tally.counts and len(tally.counts) >= MOST_KEYS:
+        return tally
     before = tally.counts.get(key) or Count(first_s=now_s, last_s=now_s)
     after = before.heard(happening.source, now_s)
     tally = replace(tally, counts={**tally.counts, key: after})

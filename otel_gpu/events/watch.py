@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from threading import Thread
 
 from otel_gpu.events.export import Outlet
 from otel_gpu.events.happening import Happening, reported
@@ -37,6 +38,17 @@ class Watch:
         self._tally, records = folded(self._tally, happenings, snapshot, now_s, wait_s)
         self._states, changes = changed(self._states, snapshot)
         self._outlet.write([*records, *changes])
+
+    def write_to(self, outlet: Outlet) -> None:
+        """Hand records to another outlet from the next turn on. Called between turns."""
+        before, self._outlet = self._outlet, outlet
+        Thread(target=before.shutdown, name="otel-gpu-events-end", daemon=True).start()
+
+    def listen_to(self, kernel_log: KernelLog | None, *, xid: bool) -> None:
+        """Listen to something else from the next turn on; counts go on. Called between turns."""
+        if self._kernel_log:
+            self._kernel_log.close()
+        self._kernel_log, self._xid = kernel_log, xid
 
     def close(self, snapshot: Snapshot) -> None:
         """Hand on what still waits for more, and end the outlet within 2 s."""

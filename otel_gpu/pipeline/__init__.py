@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 from opentelemetry.sdk.metrics.export import MetricReader
 from opentelemetry.sdk.resources import Resource
@@ -61,6 +61,28 @@ class Context:
     ready: Callable[[], str | None] = _nothing_wrong
     fresh: Callable[[], str | None] = _nothing_wrong
     record: Record = not_recorded
+    predecessor: MetricReader | None = None
+
+
+@runtime_checkable
+class HandsOver(Protocol):
+    """A reader that has what only one can have at a time: an address, a queue.
+
+    Its successor is made while it works, with it as `Context.predecessor`, and may take a share in
+    that thing, but leaves it alone until `hand_over`. If the new configuration is refused in the
+    end, the successor is shut down and that never comes.
+    """
+
+    def hand_over(self, successor: MetricReader) -> None:
+        """Let the successor, which a MeterProvider knows by now, have it."""
+
+
+@runtime_checkable
+class Vital(Protocol):
+    """A reader that can tell whether its own loops move; what they are for may be down."""
+
+    def ailment(self) -> str | None:
+        """Say in one sentence what does not move, if something does not. Never waits."""
 
 
 Factory = Callable[[Any, Context], MetricReader]

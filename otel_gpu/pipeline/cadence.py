@@ -18,6 +18,9 @@ from opentelemetry.sdk.metrics.export import MetricReader, MetricsData
 
 from otel_gpu.exports import ExportStats
 
+STUCK_S = 60.0
+"""How long after its tick a collection may be before its loop counts as stuck."""
+
 log = logging.getLogger(__name__)
 
 LAST_EXPORT_S = 1.5
@@ -65,6 +68,7 @@ class CadenceReader(MetricReader):
         self._requests: SimpleQueue[_Flush | None] = SimpleQueue()  # None: collect once more, end
         self._stopping = Lock()
         self._thread = Thread(target=self._run, daemon=True, name="otel-gpu-push")
+        self._ticked_s = time.monotonic()
 
     @property
     @abstractmethod
@@ -80,6 +84,15 @@ class CadenceReader(MetricReader):
     @abstractmethod
     def _end(self, timeout_s: float) -> None:
         """Stop, within the time: the last collection was made, or took too long."""
+
+    def ailment(self) -> str | None:
+        """Say that the cadence does not move."""
+        quiet_s = time.monotonic() - self._ticked_s
+        if not self._thread.is_alive():
+            return "the thread that collects has ended"
+        if quiet_s > self.interval_s + max(STUCK_S, 3 * self.interval_s):
+            return f"nothing was collected for {quiet_s:.0f} s"
+        return None
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
         """Collect now; whether that was done within the time."""
@@ -109,6 +122,7 @@ class CadenceReader(MetricReader):
                 request = self._requests.get(timeout=max(0.0, tick_s - time.monotonic()))
             except Empty:
                 self._collect_now()
+                self._ticked_s = time.monotonic()
                 tick_s, missed = next_tick_s(tick_s, time.monotonic(), self.interval_s)
                 self.missed += missed
                 continue

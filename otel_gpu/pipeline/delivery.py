@@ -63,7 +63,8 @@ class Delivery:
     """Sends what is put into a queue.
 
     `interval_s` is the time between two collections; `target` names the target in the log;
-    `first_retry_s` is the wait before a second attempt.
+    `first_retry_s` is the wait before a second attempt. `begin` starts it; until then, and after
+    `leave`, the queue is somebody else's.
     """
 
     def __init__(
@@ -92,7 +93,22 @@ class Delivery:
         self._abandoned = Event()
         self._changed = Condition()
         self._thread = Thread(target=self._run, daemon=True, name="otel-gpu-delivery")
+        self._owns_queue = False
+
+    def begin(self) -> None:
+        """Start to send."""
+        self._owns_queue = True
         self._thread.start()
+
+    def leave(self, timeout_s: float) -> None:
+        """End, and leave what waits to whoever sends from the same queue next."""
+        self._owns_queue = False
+        self._end(timeout_s, at_once=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.is_alive()
 
     @property
     def stats(self) -> ExportStats:
@@ -126,6 +142,16 @@ class Delivery:
 
     def stop(self, timeout_s: float) -> None:
         """Send what waits, until something fails or the time is over, and end."""
+        if not self._owns_queue:
+            self._transport.close()
+            return
+        self._end(timeout_s, at_once=False)
+        self._say_what_is_left()
+        self._queue.close()
+
+    def _end(self, timeout_s: float, *, at_once: bool) -> None:
+        if at_once:
+            self._abandoned.set()
         self._stopping.set()
         self._hurry.set()
         self._queue.wake()
@@ -133,8 +159,6 @@ class Delivery:
         self._abandoned.set()
         self._transport.close()
         self._thread.join(min(GRACE_S, timeout_s))
-        self._say_what_is_left()
-        self._queue.close()
 
     def _run(self) -> None:
         while not self._abandoned.is_set():

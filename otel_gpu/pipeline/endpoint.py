@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from otel_gpu.config import Otlp
+from otel_gpu.config import Otlp, Tls
 from otel_gpu.model import ConfigError
+from otel_gpu.pipeline.credentials import Credentials
 from otel_gpu.pipeline.headers import read_headers
 
 if TYPE_CHECKING:
@@ -16,6 +20,17 @@ if TYPE_CHECKING:
 METRICS_PATH = "/v1/metrics"
 LOGS_PATH = "/v1/logs"
 SIGNALS = (METRICS_PATH, LOGS_PATH, "/v1/traces")
+
+
+class Headers(dict[str, str]):
+    """All the headers there are, also where there is none: true, so that no exporter asks further.
+
+    The official ones look into the environment for headers that they were not given.
+    """
+
+    def __bool__(self) -> bool:
+        """Say that something was given."""
+        return True
 
 
 def signal_url(endpoint: str, path: str) -> str:
@@ -33,9 +48,17 @@ def http(options: Otlp, path: str, session: Session) -> dict[str, Any]:
         Compression,
     )
 
+    from otel_gpu.pipeline.session import Given  # noqa: PLC0415 - as above
+
     tls = options.tls
-    for key, file in (("ca", tls.ca_file), ("cert", tls.cert_file), ("key", tls.key_file)):
-        _content(f"{key}_file", file)  # requests would find out at the first push
+    _pem(tls)  # requests would find out at the first push
+    common = _common(options)
+    session.given = Given(
+        common["headers"],
+        _text(tls.ca_file),
+        (str(tls.cert_file), str(tls.key_file)) if tls.cert_file else None,
+        Credentials(options.endpoint, common["headers"]),
+    )
     return {
         "endpoint": signal_url(options.endpoint, path),
         "certificate_file": _text(tls.ca_file),
@@ -43,7 +66,7 @@ def http(options: Otlp, path: str, session: Session) -> dict[str, Any]:
         "client_key_file": _text(tls.key_file),
         "compression": Compression(options.compression),
         "session": session,
-        **_common(options),
+        **common,
     }
 
 
@@ -54,13 +77,9 @@ def grpc(options: Otlp) -> dict[str, Any]:
         ssl_channel_credentials,
     )
 
-    tls = options.tls
     plain = urlsplit(options.endpoint).scheme == "http"
-    credentials = ssl_channel_credentials(
-        root_certificates=_content("ca_file", tls.ca_file),
-        certificate_chain=_content("cert_file", tls.cert_file),
-        private_key=_content("key_file", tls.key_file),
-    )
+    authorities, chain, key = _pem(options.tls)
+    credentials = ssl_channel_credentials(authorities, key, chain)
     gzip = options.compression == "gzip"
     return {
         "endpoint": options.endpoint,
@@ -74,7 +93,7 @@ def grpc(options: Otlp) -> dict[str, Any]:
 def _common(options: Otlp) -> dict[str, Any]:
     headers = {**options.headers, **read_headers(options.headers_file)}
     return {
-        "headers": {name.lower(): value for name, value in headers.items()},
+        "headers": Headers({name.lower(): value for name, value in headers.items()}),
         "timeout": options.timeout,
     }
 
@@ -83,8 +102,43 @@ def _text(path: Path | None) -> str | None:
     return str(path) if path else None
 
 
-def _content(key: str, path: Path | None) -> bytes | None:
-    try:
+def _pem(tls: Tls) -> tuple[bytes | None, bytes | None, bytes | None]:
+    """Read ca_file, cert_file and key_file. Raises ConfigError: one is not what it should be.
+
+    gRPC ends the whole process over an empty certificate or key, as one is for a moment that is
+    being replaced. So OpenSSL is asked first, and they are read again, lest they changed meanwhile.
+    """
+    content = _content(tls)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if tls.ca_file:
+        with _refusing("ca_file", tls.ca_file):
+            context.load_verify_locations(tls.ca_file)
+    if tls.cert_file:
+        with _refusing("cert_file, key_file", f"{tls.cert_file}, {tls.key_file}"):
+            # With a pass phrase: or OpenSSL would ask for it on the terminal, for ever.
+            context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: "")
+    if _content(tls) != content:
+        raise ConfigError("pipeline.otlp.tls: the files change while they are read")
+    return content
+
+
+def _content(tls: Tls) -> tuple[bytes | None, bytes | None, bytes | None]:
+    return (
+        _bytes("ca_file", tls.ca_file),
+        _bytes("cert_file", tls.cert_file),
+        _bytes("key_file", tls.key_file),
+    )
+
+
+def _bytes(key: str, path: Path | None) -> bytes | None:
+    with _refusing(key, path):
         return path.read_bytes() if path else None
-    except OSError as error:
-        raise ConfigError(f"pipeline.otlp.tls.{key}: {path}: {error.strerror}") from error
+
+
+@contextmanager
+def _refusing(key: str, what: object) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ssl's own is an OSError, too
+        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
+        raise ConfigError(f"pipeline.otlp.tls.{key}: {what}: {reason}") from error

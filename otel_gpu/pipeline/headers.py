@@ -7,8 +7,8 @@ from pathlib import Path
 
 from otel_gpu.model import ConfigError
 
-_LINE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*(.*?)\s*")
-"""A header's name (RFC 9110, a token), `:` or `=`, and its value."""
+_LINE = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*[:=]\s*([\t\x20-\x7e]*?)\s*")
+"""A header's name (RFC 9110, a token), `:` or `=`, and its value, which is ASCII."""
 
 
 def read_headers(path: Path | str | None) -> dict[str, str]:
@@ -33,6 +33,7 @@ def _header(where: str, line: str) -> tuple[str, str]:
     match = _LINE.fullmatch(line)
     if match is None:
         raise ConfigError(
-            f"pipeline.otlp.headers_file: {where}: not a header: write one `key: value` a line"
+            f"pipeline.otlp.headers_file: {where}: not a header: write one `key: value` a line, "
+            "in ASCII"
         )
     return match[1], match[2]

@@ -15,7 +15,7 @@ from opentelemetry.sdk.metrics import (
     ObservableUpDownCounter,
     UpDownCounter,
 )
-from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricsData
+from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricReader, MetricsData
 
 from otel_gpu.config import Otlp
 from otel_gpu.config.masks import masked_url
@@ -32,6 +32,9 @@ from otel_gpu.pipeline.transport import Renewed, connect, files
 
 GZIP_LEVEL = 6
 """What travels and may lie on a disk: a fifth smaller than level 1, for 4 ms a push more."""
+
+LEAVE_S = 1.0
+"""What an attempt that is under way gets, when a successor takes the queue over."""
 
 _CUMULATIVE: dict[type, AggregationTemporality] = dict.fromkeys(
     (
@@ -57,7 +60,11 @@ taken into account already.
 
 
 class OtlpReader(CadenceReader):
-    """Collects for one target. Raises ConfigError: a file or the directory cannot be used."""
+    """Collects for one target. Raises ConfigError: a file or the directory cannot be used.
+
+    What waits in the queue of a predecessor with the same directory (or, like it, none) becomes
+    this one's when it hands over.
+    """
 
     def __init__(self, options: Otlp, context: Context) -> None:
         target = f"otlp {masked_url(options.endpoint)}"
@@ -69,22 +76,42 @@ class OtlpReader(CadenceReader):
         )
         self._encoder = Encoder()
         self._deltas = Deltas() if options.temporality == "delta" else None
+        self.directory = options.queue.directory
+        self._max_bytes = options.queue.max_bytes
         transport = Renewed(lambda: connect(options), files(options))
-        directory = options.queue.directory
-        spool = Spool(directory) if directory else None
+        shared = queue_of(context.predecessor, options)
+        self.queue = shared or queue(options)
         self._delivery = Delivery(
             transport,
-            Queue(options.queue.max_bytes, spool),
+            self.queue,
             interval_s=options.interval,
             target=target,
             record=context.record,
         )
+        if not shared:
+            self._delivery.begin()
         self.begin()
+
+    def hand_over(self, successor: MetricReader) -> None:
+        """Let the successor send what waits, from now on."""
+        if isinstance(successor, OtlpReader) and successor.queue is self.queue:
+            self._delivery.leave(LEAVE_S)
+            successor.take_over()
+
+    def take_over(self) -> None:
+        """Send what waits in the predecessor's queue."""
+        self.queue.resize(self._max_bytes)
+        self._delivery.begin()
 
     @property
     def stats(self) -> ExportStats:
         """What became of the points so far, and what waits."""
         return replace(self._delivery.stats, missed=self.missed)
+
+    def ailment(self) -> str | None:
+        """Say what does not move: the cadence, or the delivery; a target that is down may be."""
+        ended = not self._delivery.is_alive
+        return "the thread that delivers has ended" if ended else super().ailment()
 
     def force_flush(self, timeout_millis: float = 10_000) -> bool:
         """Collect and send now; whether all that waited was accepted within the time."""
@@ -108,6 +135,20 @@ class OtlpReader(CadenceReader):
 
     def _end(self, timeout_s: float) -> None:
         self._delivery.stop(timeout_s)
+
+
+def queue_of(predecessor: MetricReader | None, options: Otlp) -> Queue | None:
+    """Give the queue of a predecessor, if a reader with these options goes on with it."""
+    if not isinstance(predecessor, OtlpReader):
+        return None
+    same = predecessor.directory == options.queue.directory
+    return predecessor.queue if same else None
+
+
+def queue(options: Otlp) -> Queue:
+    """Open the queue of a target. Raises ConfigError: the directory cannot be used."""
+    directory = options.queue.directory
+    return Queue(options.queue.max_bytes, Spool(directory) if directory else None)
 
 
 def build(options: Otlp, context: Context) -> OtlpReader:

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from otel_gpu.config.masks import masked_url
+from otel_gpu.config.masks import masked_target
 from otel_gpu.pipeline.failure import PASSING_CODES, PASSING_STATUSES
 
 LONGEST_RETRY_S = 600.0
@@ -60,7 +60,7 @@ def of_http(status: int, reason: str, headers: Mapping[str, str], body: bytes) -
     if 200 <= status < 300:
         return of_body(body)
     if 300 <= status < 400:
-        where = masked_url(headers["location"]) if "location" in headers else "nowhere"
+        where = masked_target(headers["location"]) if "location" in headers else "nowhere"
         return Refused(str(status), f"{status} {reason}, a redirect to {where}: not followed")
     said = _status(body)
     text = " ".join(filter(None, (f"{status} {reason}".strip(), _words(said, body))))

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.sdk.metrics.export import MetricReader, MetricsData
 
-from otel_gpu.config import Prometheus
+from otel_gpu.config import Prometheus, split_address
 from otel_gpu.model import ConfigError
 from otel_gpu.pipeline import Context
 from otel_gpu.pipeline.app import App
@@ -23,7 +23,8 @@ class PrometheusReader(MetricReader):
     """Serves `/metrics` and the agent's own pages over HTTP, from construction to `shutdown`.
 
     Raises ConfigError when it cannot listen there. `/metrics` answers 503 until a MeterProvider has
-    registered the reader.
+    registered the reader. Where a predecessor has the same address, it shares that one's socket,
+    and serves from when it hands over.
     """
 
     def __init__(self, options: Prometheus, context: Context) -> None:
@@ -32,11 +33,39 @@ class PrometheusReader(MetricReader):
         self._exposition = Exposition(created=options.created)
         self._collecting = Lock()
         self._data: MetricsData | None = None
+        self.address = options.address
         web = Web(options.web_config) if options.web_config else None
-        listener = listen(options.address, "pipeline.prometheus.address")
+        before = self._sharing(context.predecessor)
+        listener = before.server.shared() if before else self._listen(context.predecessor)
         self._scrapes = Scrapes(self.data, self._render, options.max_scrapes, context.snapshot)
         self._guard: Guard | None = None
-        self._server = self._served(listener, web)
+        self.server: Server = self._served(listener, web)
+        if not before:
+            self.server.begin()
+
+    def _sharing(self, other: MetricReader | None) -> PrometheusReader | None:
+        """Give the other reader, if it is one of these with the same address."""
+        if isinstance(other, PrometheusReader) and other.address == self.address:
+            return other
+        return None
+
+    def _listen(self, before: MetricReader | None) -> socket.socket:
+        port = split_address(self.address)[1]
+        if isinstance(before, PrometheusReader) and port and before.port == port:
+            raise ConfigError(
+                f"pipeline.prometheus.address: {before.address} cannot become {self.address} "
+                "while the agent runs: take another port, or restart it"
+            )
+        return listen(self.address, "pipeline.prometheus.address")
+
+    def hand_over(self, successor: MetricReader) -> None:
+        """Let the successor answer those who come from now on."""
+        if heir := self._sharing(successor):
+            heir.server.begin()
+
+    def ailment(self) -> str | None:
+        """Say that the server has ended; while it moves, it is who answers that."""
+        return None if self.server.is_alive else "the thread that serves has ended"
 
     def _served(self, listener: socket.socket, web: Web | None) -> Server:
         if web is None:
@@ -48,7 +77,7 @@ class PrometheusReader(MetricReader):
     @property
     def port(self) -> int:
         """The port that it listens on, also where the configuration left the choice open."""
-        return self._server.port
+        return self.server.port
 
     def data(self) -> MetricsData | None:
         """Collect now; None while no MeterProvider knows this reader."""
@@ -61,7 +90,7 @@ class PrometheusReader(MetricReader):
 
     def shutdown(self, timeout_millis: float = 30_000, **_: Any) -> None:
         """Answer what is under way, close, and return within the time."""
-        self._server.stop(timeout_millis / 1e3)
+        self.server.stop(timeout_millis / 1e3)
         self._scrapes.close()
         if self._guard:
             self._guard.close()

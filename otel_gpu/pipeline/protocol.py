@@ -27,6 +27,9 @@ class Patience:
 
 PATIENCE = Patience()
 
+HEAD_BYTES = 64 << 10
+"""What a request line and its headers may have; the parser would take any number."""
+
 Admits = Callable[[dict[str, Any] | None], bool]
 
 
@@ -45,6 +48,7 @@ class Timed(HttpToolsProtocol):
         self._patience = patience
         self._admits = admits
         self._timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0  # since the last headers were complete
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request, if the client may come in."""
@@ -63,6 +67,14 @@ class Timed(HttpToolsProtocol):
         self._unset_keepalive_if_required()  # uvicorn leaves it running after an error
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless the headers have no end."""
+        self._head_bytes += len(data)
+        if self._head_bytes > HEAD_BYTES:
+            self._drop()
+        else:
+            super().data_received(data)
+
     def on_message_begin(self) -> None:
         """Wait for the rest of the headers."""
         super().on_message_begin()
@@ -71,6 +83,7 @@ class Timed(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Wait for the client to take the answer."""
         super().on_headers_complete()
+        self._head_bytes = 0
         self._expect(self._patience.response)
 
     def on_response_complete(self) -> None:

@@ -67,6 +67,13 @@ class Queue:
             self._add(_Place(filed, filed.size_bytes))
         self.state = self._state()
 
+    def resize(self, max_bytes: int) -> None:
+        """Bound it anew, at the cost of the oldest ones."""
+        with self._changed:
+            self._max_bytes = max_bytes
+            self._shrink()
+            self.state = self._state()
+
     def put(self, batch: Batch) -> None:
         """Keep a batch, at the cost of the oldest ones. Never raises, and waits for no target."""
         with self._changed:
@@ -155,6 +162,9 @@ class Queue:
         self._next += 1
         self._size_bytes += place.size_bytes
         self._points += place.points
+        self._shrink()
+
+    def _shrink(self) -> None:
         while self._size_bytes > self._max_bytes and len(self._places) > 1:
             self._drop(Dropped.FULL, self._remove(next(iter(self._places))))
 

@@ -52,9 +52,10 @@ def connections() -> int:
 
 
 class Server:
-    """Serves an application on a socket, until `stop`; with a context over TLS, to `admits`.
+    """Serves an application on a socket, from `begin` until `stop`; with a context over TLS.
 
-    It runs off the main thread, where uvicorn leaves signals alone.
+    `admits` judges the clients' certificates. It runs off the main thread, where uvicorn leaves
+    signals alone.
     """
 
     def __init__(
@@ -87,10 +88,25 @@ class Server:
         config.ssl = context
         self._server = uvicorn.Server(config)
         self._thread = Thread(target=self._run, name="otel-gpu-http", daemon=True)
+
+    def begin(self) -> None:
+        """Start to serve."""
         self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its thread runs."""
+        return self._thread.is_alive()
+
+    def shared(self) -> socket.socket:
+        """Give the socket to another server, which may serve on it beside this one or after it."""
+        return self._listener.dup()
 
     def stop(self, timeout_s: float) -> bool:
         """Stop accepting, let requests under way end, close; whether that was done in time."""
+        if self._thread.ident is None:
+            self._listener.close()
+            return True
         self._server.should_exit = True
         self._thread.join(timeout_s)
         return not self._thread.is_alive()

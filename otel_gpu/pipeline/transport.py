@@ -15,6 +15,7 @@ from opentelemetry.sdk.metrics.export import MetricsData
 from otel_gpu.config import Otlp
 from otel_gpu.model import ConfigError
 from otel_gpu.pipeline import endpoint
+from otel_gpu.pipeline.credentials import Credentials
 from otel_gpu.pipeline.outcome import Later, Outcome, Refused, of_body, of_grpc
 from otel_gpu.pipeline.overhearing import overhearing
 from otel_gpu.pipeline.watched import Watched
@@ -57,7 +58,8 @@ class Http:
         with overhearing() as said:
             self._exporter.export(NOTHING)
         # An exporter that is shut down sends nothing, and says so.
-        return self._courier.outcome or Refused("_OTHER", " ".join(said) or "nothing was sent")
+        text = self._courier.given.credentials.hidden(" ".join(said))
+        return self._courier.outcome or Refused("_OTHER", text or "nothing was sent")
 
     def close(self) -> None:
         """Close the connection."""
@@ -87,11 +89,12 @@ class Grpc:
         except RpcError as error:
             code = error.code().name
             self._lost = code == "UNAVAILABLE"
-            return of_grpc(code, error.details() or "", error.trailing_metadata() or ())
+            details = self._credentials.hidden(error.details() or "")
+            return of_grpc(code, details, error.trailing_metadata() or ())
         except ConfigError as error:  # a certificate that is just being replaced
             return Later(type(error).__name__, str(error))
         except ValueError as error:  # the channel is closed: we are shutting down
-            return Refused("_OTHER", str(error))
+            return Refused("_OTHER", self._credentials.hidden(str(error)))
         return of_body(answer)
 
     def close(self) -> None:
@@ -109,7 +112,9 @@ class Grpc:
             OTLPMetricExporter,
         )
 
-        exporter: Any = OTLPMetricExporter(**endpoint.grpc(self._options))
+        parts = endpoint.grpc(self._options)
+        self._credentials = Credentials(self._options.endpoint, parts["headers"])
+        exporter: Any = OTLPMetricExporter(**parts)
         return exporter, exporter._channel.unary_unary(EXPORT)  # noqa: SLF001 - bytes in, bytes out, on its channel
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from otel_gpu.model import ConfigError
 
@@ -122,6 +130,13 @@ class WebConfig(_Section):
     tls_server_config: TlsServer | None = None
     http_server_config: HttpServer = HttpServer()
     basic_auth_users: dict[str, Hash] = Field(default={}, repr=False)
+
+    @field_validator("tls_server_config", mode="before")
+    @classmethod
+    def _meant(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("has nothing under it; leave it out for plain HTTP")
+        return value
 
 
 def read(path: Path) -> WebConfig:

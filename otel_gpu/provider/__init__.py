@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import atexit
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from threading import Lock
@@ -23,6 +22,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.util.types import Attributes
 
+from otel_gpu.clock import steady
 from otel_gpu.model import NODE
 from otel_gpu.points import Points, SeriesPoint
 from otel_gpu.provider.bounded import run_all
@@ -155,7 +155,7 @@ class MeterProvider(metrics.MeterProvider):
         return tree.data()
 
     def _observe(self, tree: Tree, options: CallbackOptions, find: FindResource) -> None:
-        time_ns = time.time_ns()
+        time_ns = steady.unix_ns()
         for meter in tuple(self._meters.values()):
             for instrument in meter.observables:
                 for resource, columns in instrument.found(options, find).values():

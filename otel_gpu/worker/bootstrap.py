@@ -8,6 +8,9 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
 UNWANTED = frozenset({"NVML_MPS_DEVICE_ENUMERATION"})
+AGENTS = "OTEL_"
+"""How the variables begin that are for the agent alone: some of them are credentials."""
+
 BOOTSTRAP = """\
 import sys
 sys.path[:] = {path!r}
@@ -29,5 +32,12 @@ def command(backend: str, page: int) -> list[str]:
 
 
 def environment(agents: Mapping[str, str]) -> dict[str, str]:
-    """Give the worker the agent's environment, less what makes NVML show another set of GPUs."""
-    return {name: value for name, value in agents.items() if name not in UNWANTED}
+    """Give the worker the agent's environment, without what is for the agent alone.
+
+    And without what makes NVML show another set of GPUs.
+    """
+    return {
+        name: value
+        for name, value in agents.items()
+        if name not in UNWANTED and not name.startswith(AGENTS)
+    }

@@ -87,9 +87,9 @@ class Server:
     def ask(self, questions: list[tuple[str, list[tuple[Any, ...]]]]) -> None:
         """Ask one GPU after the other, and send each one's answers as soon as they are there."""
         for uuid, queries in questions:
-            time_ns, read_s = time.time_ns(), time.monotonic()
+            read_s = time.monotonic()
             answers = self._ask(uuid, [Query(*query) for query in queries])
-            self._send("answers", uuid, time_ns, read_s, answers)
+            self._send("answers", uuid, read_s, answers)
         self._send("done", plain_events(self._events()))
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ What can go wrong, and what follows:
 | it died | replaced | 1, 2, 4 .. 60 s |
 | a call hangs | abandoned and replaced, without that GPU | 1, 2, 4 .. 300 s |
 | the GPU that hung | | 1 min, 2, 4 .. 60 min: the others are re-opened with it |
+| somebody asks for the GPUs (`release`) | ended | when they may be taken back |
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
+from typing import NamedTuple
 
 from otel_gpu.model import BackendError, Code, Device, Event, System
 from otel_gpu.usage import Usage, usage
 from otel_gpu.worker.channel import WaitEndedError
 from otel_gpu.worker.failures import WorkerFailed, WorkerHung
 from otel_gpu.worker.process import Worker, abandoned
+from otel_gpu.worker.sleeping import asleep
 from otel_gpu.worker.suspects import Hang, Suspects
 from otel_gpu.worker.wire import Answered, Questions
 
@@ -36,15 +40,33 @@ STUCK = (
     "nvidia-bug-report.sh --safe-mode collects it"
 )
 
+ASLEEP = "the GPUs sleep (runtime power management)"
+WAKES = "they are read as soon as another process has woken one"
+TAKE_BACK = "otel-gpu resume takes the GPUs back"
+
 log = logging.getLogger(__name__)
+
+
+class Release(NamedTuple):
+    """Why the devices are let go, and until when (monotonic seconds)."""
+
+    why: str
+    until_s: float
+
+    @property
+    def remedy(self) -> str:
+        """What brings them back, if time does not."""
+        return TAKE_BACK if self.until_s == math.inf else ""
 
 
 class Supervisor:
     """The door to the driver: `system` opens what is not open when it is time, `ask` asks it.
 
-    One thread, the sampler's, calls these two; `interrupt` and the properties are for any thread.
-    Between calls nothing happens: there is no thread here. `backend` is `open_backend`'s name,
-    `deadline_s` is for one GPU in a sweep, `open_deadline_s` for one call of an enumeration.
+    One thread, the sampler's, calls these two; `interrupt`, `release`, `resume` and the properties
+    are for any thread. Between calls nothing happens: there is no thread here.
+
+    `backend` is `open_backend`'s name, `deadline_s` is for one GPU in a sweep, `open_deadline_s`
+    for one call of an enumeration; `sleeps` tells whether to open the driver would wake GPUs.
     """
 
     def __init__(
@@ -54,8 +76,10 @@ class Supervisor:
         deadline_s: float = 5.0,
         open_deadline_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
+        sleeps: Callable[[], bool] = asleep,
     ) -> None:
         self._backend = backend
+        self._sleeps = sleeps if backend == "nvml" else lambda: False
         self._deadline_s = deadline_s
         self._open_deadline_s = open_deadline_s
         self._clock = clock
@@ -72,6 +96,10 @@ class Supervisor:
         self._failures = 0
         self._retry_s = -math.inf
         self._stale = False
+        self._releasing = threading.Lock()
+        self._release: Release | None = None
+        self._is_free = threading.Event()  # every device was let go, and none is taken back
+        self.waiting = False  # for the driver: each wait has its deadline
 
     @property
     def trouble(self) -> BackendError | None:
@@ -108,9 +136,16 @@ class Supervisor:
 
         `now` is monotonic seconds. Blocks while the driver enumerates. None: see `trouble`.
         """
+        if release := self._asked_for(now):
+            self._let_go(release)
+            return None
         due = self._system is None or self._stale or self._excluded != self._suspects.excluded(now)
         if due and now >= self._retry_s and not self._interrupted.is_set():
-            self._open(now)
+            if self._worker is None and self._sleeps():
+                self._refuse_to_wake()
+                return None
+            with self._waits():
+                self._open(now)
         return self._system
 
     def ask(self, questions: Questions) -> list[Answered]:
@@ -118,7 +153,8 @@ class Supervisor:
         if self._worker is None or self._system is None:
             return []
         try:
-            answered = self._worker.ask(questions, self._deadline_s)
+            with self._waits():
+                answered = self._worker.ask(questions, self._deadline_s)
         except WorkerFailed as failure:
             self._failed(failure)
             return list(failure.answered)
@@ -140,6 +176,27 @@ class Supervisor:
         """Have the next `system` enumerate again: a GPU, a MIG instance or the driver changed."""
         self._stale = True
 
+    def release(self, why: str, for_s: float = math.inf) -> None:
+        """Have the next `system` let every device go, and open none for so long.
+
+        A call that is under way is broken off. `why` is what trouble says in the meantime.
+        """
+        with self._releasing:
+            asked = Release(why, self._clock() + for_s)
+            # The longer one counts: a GPU that leaves does not end what a person asked for.
+            self._release = max(self._release or asked, asked, key=lambda one: one.until_s)
+            if not self._is_free.is_set():
+                self._interrupted.set()
+
+    def wait_until_free(self, timeout_s: float) -> bool:
+        """Wait until what `release` asks for is done; whether it was in time."""
+        return self._is_free.wait(timeout_s)
+
+    def resume(self) -> None:
+        """Have the next `system` open the driver again. Nothing happens where it is open."""
+        with self._releasing:
+            self._release = None
+
     def interrupt(self) -> None:
         """Make a thread inside `system` or `ask` return at once, and keep it out until `close`."""
         self._interrupted.set()
@@ -151,6 +208,38 @@ class Supervisor:
         self._trouble = None
         self._failures = 0
         self._retry_s = -math.inf
+
+    def _asked_for(self, now: float) -> Release | None:
+        """Give the release that is in force; after one, the driver is opened at once."""
+        with self._releasing:
+            if self._release and now >= self._release.until_s:
+                self._release = None
+            if self._release is None and self._is_free.is_set():
+                self._is_free.clear()
+                self.close()
+            return self._release
+
+    def _refuse_to_wake(self) -> None:
+        if self._trouble is None or self._trouble.text != ASLEEP:
+            self._trouble = BackendError(Code.UNINITIALIZED, ASLEEP, WAKES)
+            log.info("%s", self._trouble)
+
+    def _let_go(self, release: Release) -> None:
+        if self._is_free.is_set():
+            return
+        self._discard()
+        self._interrupted.clear()
+        self._trouble = BackendError(Code.UNINITIALIZED, release.why, release.remedy)
+        log.info("%s", self._trouble)
+        self._is_free.set()
+
+    @contextmanager
+    def _waits(self) -> Iterator[None]:
+        self.waiting = True
+        try:
+            yield
+        finally:
+            self.waiting = False
 
     def _open(self, now: float) -> None:
         exclude = self._suspects.excluded(now)

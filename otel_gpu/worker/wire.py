@@ -5,7 +5,7 @@ The agent says one of these, and the worker answers it before the next:
 - `("open", [UUID, ...])`, leaving those out: `("opened", system)`, or
   `("refused", code, text, remedy)` when there is no usable driver.
 - `("ask", [(UUID, [(call, args), ...]), ...])`: for each GPU, as soon as it is read,
-  `("answers", UUID, time_ns, read_s, [(code, value), ...])`; at the end
+  `("answers", UUID, read_s, [(code, value), ...])`; at the end
   `("done", [event, ...])` with what the driver told meanwhile.
 - `("close",)`: `("closed",)`, with every handle released.
 
@@ -28,12 +28,11 @@ Questions = Sequence[tuple[str, Sequence[Query]]]
 class Answered:
     """One GPU's answers, in the order of its queries, and when they were read.
 
-    `time_ns` is Unix time and `read_s` monotonic seconds (the same clock in every process of the
-    machine), both taken right before the GPU's first call.
+    `read_s` is monotonic seconds (the same clock in every process of the machine), taken right
+    before the GPU's first call.
     """
 
     uuid: str
-    time_ns: int
     read_s: float
     answers: list[Answer]
 
@@ -55,8 +54,8 @@ def plain_events(events: Sequence[Event]) -> list[tuple[Any, ...]]:
 
 def answered(message: tuple[Any, ...]) -> Answered:
     """Read an `("answers", ...)` message."""
-    _, uuid, time_ns, read_s, answers = message
-    return Answered(uuid, time_ns, read_s, [Answer(code, value) for code, value in answers])
+    _, uuid, read_s, answers = message
+    return Answered(uuid, read_s, [Answer(code, value) for code, value in answers])
 
 
 def plain_system(system: System) -> dict[str, Any]:

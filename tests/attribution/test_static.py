@@ -125,7 +125,7 @@ class TestFaults:
     def test_a_directory_is_no_file(self, tmp_path: Path) -> None:
         source = StaticSource(tmp_path)
         assert source.owners(GPUS) == {}
-        assert source.health().detail == f"{tmp_path}: Is a directory"
+        assert source.health().detail == f"{tmp_path}: is not a file"
 
     def test_before_it_was_read_it_is_not_up(self, path: Path) -> None:
         health = StaticSource(path).health()
@@ -179,3 +179,24 @@ class TestChange:
         path.write_text("[]", encoding="utf-8")
         assert source.owners(GPUS) == {}
         assert source.health().up
+
+
+class TestBounds:
+    def told(self, path: Path) -> str:
+        source = StaticSource(path)
+        assert source.owners(GPUS) == {}
+        assert source.health().reason == "invalid"
+        return source.health().detail
+
+    def test_a_file_that_is_too_large_is_not_read(self, path: Path) -> None:
+        with path.open("wb") as file:
+            file.truncate((4 << 20) + 1)
+        assert self.told(path).endswith("is over 4 MiB")
+
+    def test_a_pipe_in_its_place_is_not_waited_for(self, path: Path) -> None:
+        os.mkfifo(path)
+        assert self.told(path).endswith("is not a file")
+
+    def test_aliases_that_would_fill_the_memory_are_refused(self, path: Path) -> None:
+        path.write_text("- &a {gpu: 0, attributes: {a: b}}\n- *a\n", encoding="utf-8")
+        assert "alias" in self.told(path)

@@ -61,6 +61,13 @@ def test_what_a_gpu_does_not_tell_of_its_equipment_is_not_there() -> None:
     assert identity.equipped(GPU, lambda _name: None, lambda _number: None) == GPU
 
 
+@pytest.mark.parametrize("told", [18.0, float("nan"), -1, "18", None])
+def test_a_number_of_links_that_is_none_is_not_believed(told: Any) -> None:
+    assert identity.equipped(GPU, lambda _name: None, {91: told, 166: 6}.get) == GPU
+    version = identity.equipped(GPU, lambda _name: None, {91: 18, 166: told}.get).nvlink_version
+    assert version == 0
+
+
 def test_without_links_their_version_is_not_asked() -> None:
     asked: list[int] = []
     identity.equipped(GPU, lambda _name: None, asked.append)

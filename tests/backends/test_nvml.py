@@ -375,6 +375,8 @@ def fail(error: Exception) -> Callable[[], None]:
         (TypeError("takes 1 argument"), Code.INVALID_ARGUMENT),
         (ctypes.ArgumentError("wrong type"), Code.INVALID_ARGUMENT),
         (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), Code.NO_DATA),
+        (IndexError("the driver counts more than it wrote"), Code.NO_DATA),
+        (MemoryError(), Code.NO_DATA),
     ],
 )
 def test_each_way_in_which_pynvml_fails_becomes_a_code(error: Exception, code: int) -> None:

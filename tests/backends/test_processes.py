@@ -41,6 +41,15 @@ def test_a_file_that_was_replaced_since_keeps_its_name(tmp_path: Path) -> None:
         process.kill()
 
 
+def test_a_name_that_is_not_utf8_can_be_sent_all_the_same(tmp_path: Path) -> None:
+    program = os.fsencode(tmp_path) + b"/train\xff"
+    Path(os.fsdecode(program)).write_bytes(Path("/bin/sleep").read_bytes())
+    Path(os.fsdecode(program)).chmod(0o755)
+    with subprocess.Popen([program, "60"]) as process:
+        until_named(process.pid, "train\ufffd")
+        process.kill()
+
+
 def test_where_the_file_cannot_be_read_its_own_short_name_is_told() -> None:
     """A process that ended and was not waited for has no file any more, and still a name."""
     with subprocess.Popen(["/bin/sleep", "0"]) as process:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_gpu.config.references import expand
+from otel_gpu.config.references import expand, literal
 
 ENVIRON = {"HOST": "collector", "PORT": "4318", "EMPTY": "", "NESTED": "${HOST}"}
 
@@ -46,3 +46,12 @@ def test_what_only_looks_like_a_reference_is_refused(text: str) -> None:
 @given(st.text())
 def test_text_with_every_dollar_doubled_comes_out_as_it_was(text: str) -> None:
     assert expand(text.replace("$", "$$"), {}) == (text, [])
+
+
+@given(st.text(alphabet="${}:-aX ", max_size=12))
+def test_what_is_written_literally_is_read_as_it_was(text: str) -> None:
+    assert expand(literal(text), {"a": "expanded", "X": "expanded"}) == (text, [])
+
+
+def test_a_dollar_that_begins_no_reference_stands_alone() -> None:
+    assert literal("$5 or a$b") == "$5 or a$b"

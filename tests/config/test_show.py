@@ -95,6 +95,17 @@ def test_what_is_shown_can_be_loaded_again(loaded: Load, tmp_path: Path) -> None
     assert load(again).settings == first.settings
 
 
+@pytest.mark.parametrize("text", ["$", "$5", "$$", "${X}", "$${X}", "a$$$b", "${", "$$$${X}$$"])
+def test_what_looks_like_a_reference_is_shown_as_text(
+    text: str, loaded: Load, tmp_path: Path
+) -> None:
+    attributes = {"note": text, "notes": f"{text} {text}", text: "key"}
+    first = loaded("", resource__attributes=attributes)
+    again = tmp_path / "again.yaml"
+    again.write_text(show(first), encoding="utf-8")
+    assert load(again, {"X": "expanded"}).settings.resource.attributes == attributes
+
+
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.text(),
     lambda below: (

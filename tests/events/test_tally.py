@@ -16,6 +16,7 @@ from otel_gpu.events.happening import Happening
 from otel_gpu.events.record import Record
 from otel_gpu.events.tally import (
     BURST_S,
+    MOST_KEYS,
     MOST_RECORDS,
     WINDOW_S,
     Tally,
@@ -284,3 +285,12 @@ def test_xids_that_both_sources_tell_of_are_counted_once_in_whatever_order(
         agent.hears(happening)
     assert agent.total() == len(kernel_first)
     assert agent.all_told() == len(kernel_first)
+
+
+def test_codes_without_end_do_not_fill_the_memory() -> None:
+    listener = Listener()
+    for code in range(MOST_KEYS + 10):
+        listener.hears(event(code=code))
+    assert len(listener.tally.counts) == MOST_KEYS
+    listener.hears(event(code=7))
+    assert listener.total(7) == 2

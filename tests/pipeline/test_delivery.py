@@ -68,6 +68,7 @@ def deliver() -> Iterator[Deliver]:
     def make(target: Target, queue: Queue | None = None, **options: Any) -> Delivery:
         given = {"interval_s": 3600.0, "first_retry_s": 0.001, "record": lambda *_: None}
         delivery = Delivery(target, queue or Queue(1 << 20), target="there", **{**given, **options})
+        delivery.begin()
         made.append(delivery)
         return delivery
 

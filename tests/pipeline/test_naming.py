@@ -127,7 +127,7 @@ otel_gpu.queue.dropped|{point}|counter|otel_gpu_queue_dropped_total
 otel_gpu.scrape.duration|s|histogram|otel_gpu_scrape_duration_seconds
 otel_gpu.config.reloads|{reload}|counter|otel_gpu_config_reloads_total
 otel_gpu.series.dropped|{series}|counter|otel_gpu_series_dropped_total
-otel_gpu.log.suppressed|{record}|counter|otel_gpu_log_suppressed_total
+otel_gpu.log.suppressed|{line}|counter|otel_gpu_log_suppressed_total
 otel_gpu.build.info|{agent}|updowncounter|otel_gpu_build_info
 otel_gpu.nvml.call.time|s|counter|otel_gpu_nvml_call_time_seconds_total
 app.bytes.rate|By/s|gauge|app_bytes_rate_per_second

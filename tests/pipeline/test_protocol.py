@@ -38,6 +38,7 @@ async def serve(scope: dict[str, Any], _receive: Any, send: Any) -> None:
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server(serve, listen("127.0.0.1:0", "key"), patience=BRIEF)
+    server.begin()
     yield server
     assert server.stop(5.0)
 
@@ -71,6 +72,15 @@ def status(server: Server) -> int:
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+def test_headers_without_end_are_not_kept(server: Server) -> None:
+    with connect(server) as greedy:
+        greedy.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        with pytest.raises(ConnectionError):
+            for number in range(10_000):
+                greedy.sendall(b"X-%d: %s\r\n" % (number, b"y" * 1000))
+    assert status(server) == 200
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n"])
@@ -125,6 +135,7 @@ from otel_gpu.pipeline.server import Server, listen
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 patient = Patience(headers=3600.0)  # no other reason to drop anybody
 server = Server(None, listen("127.0.0.1:0", "key"), patience=patient)
+server.begin()
 print(server.port, flush=True)
 sys.stdin.readline()
 print(len(os.listdir("/proc/self/fd")), flush=True)
@@ -168,6 +179,7 @@ def test_a_client_that_stalls_in_the_handshake_is_dropped_and_blocks_nobody(
     context = tls.context(TlsServer(cert_file=pair.certificate, key_file=pair.key))
     listener = listen("127.0.0.1:0", "key")
     server = Server(serve, listener, context=context, patience=BRIEF)
+    server.begin()
     import ssl
 
     trusting = ssl.create_default_context(cafile=pair.certificate)

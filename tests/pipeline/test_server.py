@@ -58,6 +58,7 @@ needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6
 )
 def test_it_serves_where_it_is_told_to_listen(address: str, hosts: list[str]) -> None:
     server = Server(hello, listen(address, KEY))
+    server.begin()
 
     statuses = [get(host, server.port).status for host in hosts]
 
@@ -69,6 +70,7 @@ def test_it_serves_where_it_is_told_to_listen(address: str, hosts: list[str]) ->
 
 def test_it_says_nothing_of_what_it_is_made_of() -> None:
     server = Server(hello, listen("127.0.0.1:0", KEY))
+    server.begin()
     headers = {name.lower() for name, _ in get("127.0.0.1", server.port).getheaders()}
     server.stop(2)
     assert headers == {"date", "content-length"}
@@ -107,6 +109,7 @@ def test_it_stops_in_time_with_a_request_under_way_and_connections_that_idle() -
         await asyncio.Event().wait()
 
     server = Server(hang, listen("127.0.0.1:0", KEY))
+    server.begin()
     with (
         socket.create_connection(("127.0.0.1", server.port)),
         socket.create_connection(("127.0.0.1", server.port)) as asking,
@@ -120,10 +123,12 @@ def test_it_stops_in_time_with_a_request_under_way_and_connections_that_idle() -
 
 def test_a_stopped_server_can_be_followed_by_another_on_its_port() -> None:
     first = Server(hello, listen("127.0.0.1:0", KEY))
+    first.begin()
     get("127.0.0.1", first.port)
     assert first.stop(2)
 
     second = Server(hello, listen(f"127.0.0.1:{first.port}", KEY))
+    second.begin()
 
     assert get("127.0.0.1", second.port).status == 200
     assert second.stop(2)

@@ -29,13 +29,12 @@ def worker(faults: Faults) -> Iterator[Worker]:
 def test_a_machine_is_opened_and_asked(worker: Worker) -> None:
     system = worker.open()
     assert [device.uuid for device in system.devices] == list(UUIDS)
-    before_ns, before_s = time.time_ns(), time.monotonic()
+    before_s = time.monotonic()
     answered = worker.ask([("GPU-b", [POWER, LONG]), ("GPU-a", [POWER])])
     assert [one.uuid for one in answered] == ["GPU-b", "GPU-a"]
     assert answered[0].answers == [Answer(0, 1), Answer(0, "x" * 10**6)]
     assert answered[1].answers == [Answer(0, 3)]
     for one in answered:
-        assert before_ns <= one.time_ns <= time.time_ns()
         assert before_s <= one.read_s <= time.monotonic()
 
 

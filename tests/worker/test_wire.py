@@ -37,8 +37,8 @@ def test_a_system_arrives_as_it_was_sent(original: System) -> None:
 
 def test_answers_arrive_as_they_were_sent_and_codes_as_numbers() -> None:
     answers = [Answer(0, {"used": 1, "list": [1.5, None]}), Answer(Code.NOT_SUPPORTED)]
-    message = ("answers", "GPU-a", 17, 1.5, plain_answers(answers))
-    assert answered(sent(message)) == Answered("GPU-a", 17, 1.5, answers)
+    message = ("answers", "GPU-a", 1.5, plain_answers(answers))
+    assert answered(sent(message)) == Answered("GPU-a", 1.5, answers)
 
 
 def test_questions_travel_as_calls_and_arguments() -> None:
