@@ -14,8 +14,8 @@ import json
 import time
 
 from bench.bare_loop import BareLoop
-from otel_gpu.planning import plan
 from otel_gpu.config import load
+from otel_gpu.planning import plan
 from otel_gpu.sampler import Sampler
 from otel_gpu.worker.supervisor import Supervisor
 

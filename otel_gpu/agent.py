@@ -140,7 +140,9 @@ class Agent:
             log.info("the configuration was read again: %s", outcome)
         except ConfigError as error:
             outcome, self._refusal = Outcome.REFUSED, str(error)
-            log.error("%s\nThe configuration is refused; the one before stays in force", error)  # noqa: TRY400 - the file is wrong, and where in our code that showed helps nobody
+            for fault in str(error).splitlines():
+                log.error("%s", fault)  # noqa: TRY400 - the file is wrong; where in our code that showed helps nobody
+            log.error("the configuration is refused; the one before stays in force")  # noqa: TRY400 - likewise
         except Exception as error:  # what a third party's part raises must not end the agent
             outcome, self._refusal = Outcome.REFUSED, f"{type(error).__name__}: {error}"
             log.exception("the configuration is refused; the one before stays in force")
@@ -294,7 +296,10 @@ class Agent:
                 "trouble": self.snapshot().trouble or None,
                 "restarts": dict(self.driver.restarts),
                 "generation": self.driver.generation,
-                "hung": [call._asdict() for call in self.driver.hung],
+                "hung": [
+                    {"function": call, "gpu": uuid, "for_s": round(time.monotonic() - since_s, 1)}
+                    for call, uuid, since_s in self.driver.hung
+                ],
                 "abandoned": list(self.driver.abandoned),
             },
             "sampler": {"late": self.sampler.late, "age_s": self.age_s},

@@ -14,7 +14,12 @@ News = tuple[int, str]  # level, line
 
 
 def news(before: Snapshot, after: Snapshot) -> Iterator[News]:
-    """Say which GPUs stopped answering, answer again or cannot be opened; else nothing."""
+    """Say which GPUs stopped answering, answer again or cannot be opened; else nothing.
+
+    While the driver as a whole is not open, that was told, and goes for all of them.
+    """
+    if is_shut(before) or is_shut(after):
+        return
     for uuid, device in after.devices.items():
         was, now = before.up.get(uuid), after.up.get(uuid)
         name = f"GPU {uuid} ({device.name}, {device.pci_address or 'no PCI address'})"
@@ -25,3 +30,8 @@ def news(before: Snapshot, after: Snapshot) -> Iterator[News]:
     for refused in set(after.system.refused) - set(before.system.refused):
         line = f"GPU {refused.index} is counted but cannot be opened (NVML code {refused.code})"
         yield logging.ERROR, f"{line}: otel-gpu doctor says more"
+
+
+def is_shut(snapshot: Snapshot) -> bool:
+    """Whether it is the driver that does not answer, and not a GPU."""
+    return bool(snapshot.trouble) and not any(snapshot.up.values())

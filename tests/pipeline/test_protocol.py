@@ -78,8 +78,7 @@ def test_headers_without_end_are_not_kept(server: Server) -> None:
     with connect(server) as greedy:
         greedy.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
         with pytest.raises(ConnectionError):
-            for number in range(10_000):
-                greedy.sendall(b"X-%d: %s\r\n" % (number, b"y" * 1000))
+            greedy.sendall(b"X-A: y\r\n" * 2_000_000)
     assert status(server) == 200
 
 
