@@ -53,6 +53,7 @@ from otel_gpu.worker.supervisor import Supervisor
 SHUTDOWN_S = 3.0  # for the last push; with the rest, the agent is gone within 5 s of a SIGTERM
 ADOPT_S = 10.0  # a driver that hangs may take longer; then the change waits for it
 RELEASE_S = 30.0  # a hung worker is gone after a few seconds, or is said to be stuck
+FIRST_S = 5.0  # for the first sweep, so that who comes when the agent is ready finds readings
 LATE_S = 30.0  # the sampler's loop ticks every second; a deadline of the driver's is 5 s
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,7 @@ class Agent:
         self._idling = idling(settings)
         self._quiesced = threading.Event()
         self._thread = threading.Thread(target=self._sample, name="sampler", daemon=True)
-        self._ticked_s = time.monotonic()
+        self._started_s = self._ticked_s = time.monotonic()
         self.provider = MeterProvider((), self._resource, shutdown_on_exit=False)
         self.pipes = Pipes(self.provider, self._context())
 
@@ -274,10 +275,11 @@ class Agent:
         return self.pipes.ailment()
 
     def unready(self) -> str | None:
-        """Say why the agent does not serve yet."""
+        """Say why the agent does not serve yet; a driver that hangs delays that by seconds only."""
         if not self._open.is_set():
             return "the pipeline is not open"
-        return None if self._fresh.is_set() else "the first sweep is not done"
+        waited = time.monotonic() - self._started_s > FIRST_S
+        return None if waited or self._fresh.is_set() else "the first sweep is not done"
 
     def stale(self) -> str | None:
         """Say why there are no fresh readings."""

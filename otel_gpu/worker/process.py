@@ -41,6 +41,7 @@ class Worker:
         self._channel = Channel(pipes, interrupted.is_set)
         self.events: list[Event] = []  # heard with the answers, until somebody takes them
         self._polite = True  # False once it hung or died: then it is not asked to close
+        self._hung = False  # then SIGTERM, which it cannot act on inside the call, is no use
 
     @classmethod
     def start(cls, backend: str, interrupted: threading.Event | None = None) -> Worker:
@@ -120,7 +121,7 @@ class Worker:
         self._channel.close()  # which a worker that is well takes for its end
         if not (
             (self._polite and gone(self._process, timeout_s))
-            or stopped(self._process, signal.SIGTERM, timeout_s)
+            or (not self._hung and stopped(self._process, signal.SIGTERM, timeout_s))
             or stopped(self._process, signal.SIGKILL, timeout_s)
         ):
             _abandoned.append(self._process)
@@ -144,7 +145,7 @@ class Worker:
         try:
             yield
         except TimeoutError as error:
-            self._polite = False
+            self._polite, self._hung = False, True
             raise WorkerHung(self._page.read(), done) from error
         except (ClosedError, FrameError) as error:
             self._polite = False

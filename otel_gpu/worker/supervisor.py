@@ -6,8 +6,8 @@ What can go wrong, and what follows:
 |---|---|---|
 | the driver says no | stays | 1, 2, 4 .. 60 s |
 | library and kernel module differ (18) | replaced: a library stays mapped | 1, 2, 4 .. 60 s |
-| it died | replaced | 1, 2, 4 .. 60 s |
-| a call hangs | abandoned and replaced, without that GPU | 1, 2, 4 .. 300 s |
+| it died | replaced | at once, 1, 2, 4 .. 60 s |
+| a call hangs | ended and replaced, without that GPU | at once, 1, 2, 4 .. 300 s |
 | the GPU that hung | | 1 min, 2, 4 .. 60 min: the others are re-opened with it |
 | somebody asks for the GPUs (`release`) | ended | when they may be taken back |
 """
@@ -278,10 +278,10 @@ class Supervisor:
             hang = Hang(failure.call, failure.uuid, self._clock())
             self._suspects.accuse(hang, self._names(failure.uuid), hang.since)
             self._explain(BackendError(Code.TIMEOUT, str(failure), STUCK), "hung")
-            self._wait(LONGEST_HUNG_S)
+            self._wait(LONGEST_HUNG_S, at_once=True)
         else:
             self._explain(BackendError(Code.UNKNOWN, str(failure)), "died")
-            self._wait(LONGEST_S)
+            self._wait(LONGEST_S, at_once=True)
 
     def _explain(self, error: BackendError, restart: str | None) -> None:
         if str(error) != str(self._trouble):
@@ -298,8 +298,10 @@ class Supervisor:
             return frozenset({uuid} - {""})
         return frozenset({device.parent or device.uuid, str(device.index)})
 
-    def _wait(self, longest_s: float) -> None:
-        self._retry_s = self._clock() + backoff_s(self._failures, longest_s)
+    def _wait(self, longest_s: float, *, at_once: bool = False) -> None:
+        """Say when to try again; `at_once` the first time, because the others wait behind it."""
+        failures = self._failures - at_once
+        self._retry_s = self._clock() + (backoff_s(failures, longest_s) if failures >= 0 else 0.0)
         self._failures += 1
 
     def _discard(self) -> None:
