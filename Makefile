@@ -5,7 +5,7 @@ MINUTES ?= 60
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-oldest lint types imports render check audit e2e bench soak clean
+.PHONY: help demo test thorough test-oldest lint types imports render check audit e2e bench soak clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -19,9 +19,12 @@ $(BIN)/otel-gpu: pyproject.toml
 demo: $(BIN)/otel-gpu ## run the agent here, on real GPUs or on the simulated box
 	$(BIN)/otel-gpu demo
 
-test: $(BIN)/otel-gpu ## every test that needs nothing but Python and gcc
-	$(BIN)/python -m pytest -n auto -m "not e2e and not hardware" --cov --cov-report=term:skip-covered
+test: $(BIN)/otel-gpu ## the tests that need nothing but Python and gcc
+	$(BIN)/python -m pytest -n auto -m "not e2e and not hardware and not thorough" --cov --cov-report=term:skip-covered
 	@command -v go >/dev/null || echo "e2e was not run: it needs Go (make e2e)"
+
+thorough: $(BIN)/otel-gpu ## the fault matrix, and fuzzing: 10,000 configurations, 110,000 answers
+	$(BIN)/python -m pytest -n auto -m thorough
 
 test-oldest: ## the same with the oldest dependencies that pyproject.toml allows
 	$(MAKE) test VENV=.venv-oldest PIP_CONSTRAINT=constraints-oldest.txt

@@ -12,6 +12,8 @@ import pytest
 from tests.faults.node import STOP_S, UUIDS, Node
 from tests.running import otel_gpu
 
+pytestmark = pytest.mark.thorough
+
 INIT, ENERGY = "nvmlInitWithFlags", "hw_energy_joules_total"
 UNBIND, BIND = 1, 2  # nvml.h, nvmlSystemEventTypeGpuDriverUnbind and -Bind
 

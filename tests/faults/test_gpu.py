@@ -12,6 +12,8 @@ from tests.fake_nvml.machine import EVERYTHING
 from tests.faults.node import Node
 from tests.running import page
 
+pytestmark = pytest.mark.thorough
+
 DEADLINE_S, SWEEP_S = 5.0, 1.0
 BUSY_S = 6.0
 """What a machine that does other things besides may add."""

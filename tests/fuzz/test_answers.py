@@ -17,6 +17,8 @@ from tests.fuzz.answers import CODES, FLOATS, OTHERS, WHOLE
 from tests.fuzz.bench import Bench
 from tests.fuzz.judging import Judge
 
+pytestmark = pytest.mark.thorough
+
 SHARES, EACH = 11, 10_000
 """Answers, in shares that several processes of a test run can take."""
 

@@ -19,6 +19,8 @@ from otel_gpu.planning import plan
 from tests.fuzz.documents import Author, Given
 from tests.fuzz.settings_words import HOSTILE, TEXTS
 
+pytestmark = pytest.mark.thorough
+
 SHARES, EACH = 20, 500
 """10,000 in all, in shares that several processes of a test run can take."""
 

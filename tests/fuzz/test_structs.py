@@ -25,6 +25,8 @@ from otel_gpu.sweep import applicable, questions
 from tests.backends.library import Function, Gpu, Library, loaded
 from tests.fuzz.judging import Judge
 
+pytestmark = pytest.mark.thorough
+
 SHARES, MACHINES, SWEEPS = 5, 30, 3
 
 
