@@ -57,7 +57,7 @@ bench: $(BIN)/otel-gpu ## costs against the stock SDK, of the agent, and series 
 	$(BIN)/python -m bench.series
 
 soak: $(BIN)/otel-gpu ## an hour of churn and faults: memory, handles and threads stay flat
-	$(BIN)/python -m bench.soak --minutes $(MINUTES)
+	$(BIN)/python -m bench.soak --minutes $(MINUTES) --reload
 
 clean: ## remove what was made here
 	rm -rf .venv* .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist build bench.json

@@ -98,6 +98,7 @@ class Supervisor:
         self._stale = False
         self._releasing = threading.Lock()
         self._release: Release | None = None
+        self._breaking = False  # what is under way is broken off for a release
         self._is_free = threading.Event()  # every device was let go, and none is taken back
         self.waiting = False  # for the driver: each wait has its deadline
 
@@ -186,6 +187,7 @@ class Supervisor:
             # The longer one counts: a GPU that leaves does not end what a person asked for.
             self._release = max(self._release or asked, asked, key=lambda one: one.until_s)
             if not self._is_free.is_set():
+                self._breaking = True
                 self._interrupted.set()
 
     def wait_until_free(self, timeout_s: float) -> bool:
@@ -214,8 +216,10 @@ class Supervisor:
         with self._releasing:
             if self._release and now >= self._release.until_s:
                 self._release = None
-            if self._release is None and self._is_free.is_set():
+            if self._release is None and (self._breaking or self._is_free.is_set()):
+                self._breaking = False
                 self._is_free.clear()
+                self._interrupted.clear()
                 self.close()
             return self._release
 
@@ -227,8 +231,9 @@ class Supervisor:
     def _let_go(self, release: Release) -> None:
         if self._is_free.is_set():
             return
+        self._breaking = False
+        self._interrupted.clear()  # nothing is under way now, so the worker can be asked to close
         self._discard()
-        self._interrupted.clear()
         self._trouble = BackendError(Code.UNINITIALIZED, release.why, release.remedy)
         log.info("%s", self._trouble)
         self._is_free.set()

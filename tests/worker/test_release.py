@@ -74,8 +74,19 @@ def test_release_and_resume_before_anybody_looked_is_nothing(watched: Watched) -
     watched.opened()
     watched.door.release("an upgrade")
     watched.door.resume()
-    watched.system(after_s=1)
     assert watched.opened(after_s=1) == list(UUIDS)
+    assert watched.ask() == list(UUIDS)
+
+
+def test_a_call_that_was_broken_off_is_made_anew_when_resume_follows_at_once(
+    watched: Watched,
+) -> None:
+    watched.opened()
+    watched.door.release("an upgrade")
+    assert watched.ask() == []
+    watched.door.resume()
+    assert watched.opened(after_s=1) == list(UUIDS)
+    assert watched.ask() == list(UUIDS)
 
 
 def test_what_was_never_open_can_be_kept_closed(watched: Watched) -> None:
