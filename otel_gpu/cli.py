@@ -22,6 +22,7 @@ from rich.live import Live
 
 from otel_gpu import __version__
 from otel_gpu.agent import Agent
+from otel_gpu.change import Outcome
 from otel_gpu.config import Loaded, Settings, check, load, schema, show
 from otel_gpu.control import Control, ask, place
 from otel_gpu.logs import configure
@@ -106,7 +107,9 @@ def run(
     asked = threading.Event()
     signal.signal(signal.SIGHUP, lambda *_: asked.set())
     changes = Changes(config)
-    agent = Agent(read_settings(config, backend), os.environ)
+    loaded = settings(config, backend)
+    write_log(loaded.settings)
+    agent = Agent(told(loaded), os.environ)
     with stopping() as stop, running(agent), controlled(agent):
         if require_gpu:
             agent.wait_for_sweep(FIRST_SWEEP_S)
@@ -116,7 +119,8 @@ def run(
         while not stop.wait(LOOK_S):
             if changes.seen() or asked.is_set():
                 asked.clear()
-                agent.reload(lambda: read_settings(config, backend))
+                if agent.reload(lambda: told(settings(config, backend))) is Outcome.APPLIED:
+                    write_log(agent.settings)
 
 
 @app.command()
@@ -292,10 +296,13 @@ def config_schema() -> None:
     print(json.dumps(schema(), indent=2))
 
 
-def read_settings(config: Path | None, backend: str | None) -> Settings:
-    """Load the configuration for an agent that runs, and have its log say what it says."""
-    loaded = settings(config, backend)
-    configure(loaded.settings.telemetry.log_level, loaded.settings.telemetry.log_format)
+def write_log(loaded: Settings) -> None:
+    """Have the log written as the configuration says."""
+    configure(loaded.telemetry.log_level, loaded.telemetry.log_format)
+
+
+def told(loaded: Loaded) -> Settings:
+    """Give the settings, and log what is odd about them."""
     for warning in loaded.warnings:
         logging.getLogger("otel_gpu").warning("%s", warning)
     return loaded.settings
