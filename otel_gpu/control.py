@@ -61,6 +61,7 @@ class Control:
         except (OSError, ControlError) as error:
             log.warning("otel-gpu quiesce and resume will not reach this agent: %s", error)
             return
+        log.info("orders are taken at %s", path)
         Thread(target=self._server.serve_forever, name="otel-gpu-control", daemon=True).start()
 
     def close(self) -> None:
