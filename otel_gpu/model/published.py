@@ -1,0 +1,62 @@
+"""What is published: snapshots, who holds which GPU, and the identity of each series."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from otel_gpu.model.driver import Device, System
+from otel_gpu.model.metrics import Attributes, AttributeValue, Gap, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who holds a GPU: what stands on each point, and what only its Resource carries."""
+
+    attributes: Attributes  # k8s.namespace.name, k8s.pod.name, k8s.container.name, slurm.*, ...
+    resource: Attributes = ()  # k8s.pod.uid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that is published at one moment. Immutable; the ways out read nothing else.
+
+    `devices` holds every GPU that was ever seen, so that one that is gone keeps its identity; `up`
+    says which of them answered last. `trouble` is empty while the driver is open.
+    """
+
+    time_ns: int = 0
+    read_s: float = 0.0  # monotonic
+    system: System = field(default_factory=System)
+    devices: Mapping[str, Device] = field(default_factory=dict)  # by UUID
+    up: Mapping[str, bool] = field(default_factory=dict)  # by UUID
+    readings: tuple[Reading, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    owners: Mapping[str, tuple[Owner, ...]] = field(default_factory=dict)  # by UUID
+    hung: tuple[tuple[str, str], ...] = ()  # (NVML function, UUID)
+    trouble: str = ""
+
+
+class ResourceKey(NamedTuple):
+    """Which Resource a series belongs to: the node ("" and None), a GPU, or a GPU and its owner."""
+
+    device: str = ""
+    owner: Owner | None = None
+
+
+NODE = ResourceKey()
+
+
+@dataclass(eq=False, slots=True)
+class Series:
+    """The identity of one stream of points, made once and kept while the stream lives.
+
+    The ways out keep what they derived from it (label text, encoded attributes) in `memo`, under a
+    key of their own, so that a scrape or a push writes only the value.
+    """
+
+    attributes: Mapping[str, AttributeValue]
+    resource: ResourceKey = NODE
+    start_ns: int | None = None
+    memo: dict[Hashable, Any] = field(default_factory=dict)
