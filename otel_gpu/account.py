@@ -9,7 +9,7 @@ from typing import Protocol
 from opentelemetry.sdk.version import __version__ as sdk_version
 
 from otel_gpu import __version__, logs, pulse
-from otel_gpu.attribution import Source, allocation
+from otel_gpu.attribution import Source, allocation, workloads
 from otel_gpu.events.watch import Watch
 from otel_gpu.exports import ExportStats
 from otel_gpu.instruments import Instruments, Supply
@@ -51,6 +51,8 @@ def supplies(agent: Parts) -> Mapping[str, Supply]:
 
     return {
         "nvidia.gpu.allocation": allocation,
+        "nvidia.gpu.workload.energy": lambda snapshot: workloads.points(snapshot.energy),
+        "nvidia.gpu.workload.time": lambda snapshot: workloads.points(snapshot.held),
         "nvidia.gpu.xid.errors": agent.watch.errors,
         "nvidia.gpu.xid.code.errors": agent.watch.code_errors,
         "otel_gpu.nvml.up": pulse.nvml_up,
@@ -64,6 +66,7 @@ def supplies(agent: Parts) -> Mapping[str, Supply]:
         "otel_gpu.series.dropped": lambda _: pulse.series_dropped(agent.instruments.budget.dropped),
         "otel_gpu.log.suppressed": lambda _: pulse.log_suppressed(logs.suppressed()),
         "otel_gpu.attribution.up": lambda _: pulse.attribution_up(agent.sources),
+        "otel_gpu.attribution.held": lambda _: pulse.attribution_held(agent.sources),
         "otel_gpu.build.info": lambda s: pulse.build_info(s, __version__, sdk_version),
         "otel.sdk.exporter.metric_data_point.exported": of_exports(pulse.exported),
         "otel.sdk.exporter.metric_data_point.inflight": of_exports(pulse.inflight),

@@ -21,6 +21,7 @@ from opentelemetry.sdk.resources import Resource
 
 from otel_gpu import __version__
 from otel_gpu.account import supplies
+from otel_gpu.attribution.choosing import chosen
 from otel_gpu.availability import demand
 from otel_gpu.change import Change, Outcome, hears, idling, outlet, waiting
 from otel_gpu.config import Settings
@@ -43,7 +44,7 @@ from otel_gpu.news import news
 from otel_gpu.pipeline import Context
 from otel_gpu.pipeline.cadence import CadenceReader
 from otel_gpu.pipes import Pipes
-from otel_gpu.planning import bounds, otlp_parts, plan, shape, sources
+from otel_gpu.planning import bounds, otlp_parts, plan, shape
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Sampler
@@ -79,7 +80,7 @@ class Agent:
         self._refusal = ""
         self._histograms: Mapping[str, Histogram] = {}
         planned = plan(settings)
-        self.sources = sources(settings)
+        self.sources = chosen(settings, environ)
         self.sampler = Sampler(
             self.driver,
             planned,
@@ -181,6 +182,8 @@ class Agent:
         ending.start()  # both ways of pushing end at the same time
         self.provider.shutdown(timeout_millis=SHUTDOWN_S * 1000)
         ending.join(SHUTDOWN_S)
+        for source in self.sources:
+            source.close()
         self.driver.close()
 
     def _exchange(self, settings: Settings) -> None:
@@ -219,7 +222,7 @@ class Agent:
     def _adopt(self, change: Change) -> None:
         """Follow another configuration from the next sweep on; the sampler's thread does this."""
         settings = change.settings
-        self.sources = sources(settings, self.sources)
+        self.sources = chosen(settings, self._environ, self.sources)
         self.sampler.adopt(change.plan, self.sources)
         if change.outlet:
             self.watch.write_to(change.outlet)

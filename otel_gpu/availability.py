@@ -8,13 +8,7 @@ from typing import Any
 from otel_gpu.config import Settings
 from otel_gpu.model import ConfigError
 
-ABSENT: dict[str, frozenset[Any]] = {
-    "attribution.kubernetes": frozenset({"auto", "off"}),
-    "attribution.slurm": frozenset({"auto", "off"}),
-    "attribution.container": frozenset({"auto", "off"}),
-    "attribution.resource_names": frozenset({()}),
-    "attribution.pod_labels": frozenset({()}),
-}
+ABSENT: dict[str, frozenset[Any]] = {}
 """Keys that have no effect yet, and the values by which nothing is asked of them."""
 
 ABSENT_OPTIONS: dict[str, dict[str, frozenset[Any]]] = {

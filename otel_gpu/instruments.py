@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 
 from opentelemetry.metrics import CallbackOptions, Histogram, Meter
 
+from otel_gpu.budgets.processes import is_of_processes, pid_of
 from otel_gpu.budgets.series import Bounds, SeriesBudget, is_own
 from otel_gpu.catalog.forms import Supplied
 from otel_gpu.kept import Kept
@@ -74,21 +75,42 @@ def identity(device: Device, shape: Shape) -> dict[str, AttributeValue]:
     return attributes
 
 
-def sole_owner(metric: Metric, owners: tuple[Owner, ...]) -> Owner | None:
-    """Give the owner whose attributes a point carries: of an activity row, while it is alone."""
-    return owners[0] if metric.owner and len(owners) == 1 else None
+class _Whose(NamedTuple):
+    """Whose a point is: an owner's, or of a GPU that several use a part of, or nobody's."""
+
+    owner: Owner | None = None
+    shared: bool = False
+
+
+NOBODYS = _Whose()
+
+
+def whose(metric: Metric, uuid: str, snapshot: Snapshot) -> _Whose:
+    """Say whose the points of a GPU are: an activity row's, while one owner has all of it."""
+    owners = snapshot.owners.get(uuid, ()) if metric.owner else ()
+    if not owners:
+        return NOBODYS
+    return _Whose(shared=True) if snapshot.is_shared(uuid) else _Whose(owners[0])
+
+
+class _Subject(NamedTuple):
+    """What points are of: a metric of a GPU, and whose."""
+
+    metric: Metric
+    uuid: str
+    of: _Whose
 
 
 class _Streams(NamedTuple):
     """The series of a metric of a GPU, in the order of its points, and what they were made of."""
 
-    what: tuple[Owner | None, tuple[Attributes, ...], tuple[int | None, ...]]
+    what: tuple[_Whose, tuple[Attributes, ...], tuple[int | None, ...]]
     series: Sequence[Series]
 
-    def known(self, owner: Owner | None) -> Mapping[tuple[Attributes, int | None], Series]:
+    def known(self, of: _Whose) -> Mapping[tuple[Attributes, int | None], Series]:
         """Give the series by what tells one from another, while they are that owner's."""
         held, attributes, starts = self.what
-        if held != owner:
+        if held != of:
             return {}
         return dict(zip(zip(attributes, starts, strict=True), self.series, strict=True))
 
@@ -210,10 +232,10 @@ class Instruments:
         fresh = snapshot is not self._seen
         groups: dict[str, list[Group]] = {}
         for reading in self.budget.fit(live, lambda: self._sizes(snapshot), fresh=fresh):
-            found = self._group(
+            found = self._groups(
                 snapshot, reading.metric, reading.device, reading.points, self._streams
             )
-            groups.setdefault(reading.metric.name, []).append(found)
+            groups.setdefault(reading.metric.name, []).extend(found)
         return {name: Observed(of_metric) for name, of_metric in groups.items()}, until_s
 
     def _live(self, snapshot: Snapshot, now_s: float) -> tuple[list[Reading], float]:
@@ -250,27 +272,53 @@ class Instruments:
         kept = self._own_streams.setdefault(metric.name, Kept())
         with kept.turn():
             return Observed(
-                [self._group(snapshot, metric, uuid, found, kept) for uuid, found in points.items()]
+                [
+                    group
+                    for uuid, found in points.items()
+                    for group in self._groups(snapshot, metric, uuid, found, kept)
+                ]
             )
 
-    def _group(
+    def _groups(
         self,
         snapshot: Snapshot,
         metric: Metric,
         uuid: str,
         points: Sequence[Point],
         kept: Kept[_Streams],
+    ) -> Sequence[Group]:
+        """Give the points of a metric of a GPU; a process may be somebody else's than its GPU."""
+        of = whose(metric, uuid, snapshot) if snapshot.owners else NOBODYS
+        if not snapshot.holders or not is_of_processes(metric):
+            return [self._group(snapshot, _Subject(metric, uuid, of), points, kept)]
+        parts: dict[_Whose, list[Point]] = {}
+        for point in points:
+            pid = pid_of(point)
+            holder = None if pid is None else snapshot.holders.get((uuid, pid))
+            parts.setdefault(_Whose(holder) if holder else of, []).append(point)
+        return [
+            self._group(snapshot, _Subject(metric, uuid, of), part, kept)
+            for of, part in parts.items()
+        ]
+
+    def _group(
+        self,
+        snapshot: Snapshot,
+        subject: _Subject,
+        points: Sequence[Point],
+        kept: Kept[_Streams],
     ) -> Group:
-        """Give the points of a metric of a GPU, with the series that they had before."""
+        """Give points that are of one owner, with the series that they had before."""
+        metric, uuid, of = subject
         values, attributes, starts = zip(*points, strict=True)
-        owner = sole_owner(metric, snapshot.owners.get(uuid, ())) if snapshot.owners else None
-        key, what = (metric.name, uuid), (owner, attributes, starts)
+        key = (metric.name, uuid, of) if is_of_processes(metric) else (metric.name, uuid)
+        what = (of, attributes, starts)
         streams = kept.get(key)
         if streams is None or streams.what != what:
-            known = streams.known(owner) if streams else {}
+            known = streams.known(of) if streams else {}
             device = snapshot.devices.get(uuid)
             series = [
-                known.get(each) or self._made(metric, device, owner, *each)
+                known.get(each) or self._made(subject, device, *each)
                 for each in zip(attributes, starts, strict=True)
             ]
             streams = _Streams(what, series)
@@ -278,17 +326,19 @@ class Instruments:
 
     def _made(
         self,
-        metric: Metric,
+        subject: _Subject,
         device: Device | None,
-        owner: Owner | None,
         attributes: Attributes,
         start_ns: int | None,
     ) -> Series:
+        metric, _, of = subject
         everything = identity(device, self._shape) if device else {}
         everything |= dict(metric.constant)
         everything |= dict(attributes)
-        if owner:
-            everything |= dict(owner.attributes)
+        if of.owner:
+            everything |= dict(of.owner.attributes)
+        elif of.shared:
+            everything["nvidia.gpu.shared"] = True
         on_gpu = device is not None and self._shape.scope == "gpu" and not is_own(metric)
-        resource = ResourceKey(device.uuid, owner) if device and on_gpu else NODE
+        resource = ResourceKey(device.uuid, of.owner) if device and on_gpu else NODE
         return Series(everything, resource, start_ns)

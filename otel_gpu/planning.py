@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from otel_gpu.attribution import Source
-from otel_gpu.attribution.static import StaticSource
+from otel_gpu.attribution.choosing import looks_at_processes
 from otel_gpu.budgets.series import Bounds
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.census import matches, select
+from otel_gpu.catalog.power import ENERGY
+from otel_gpu.catalog.processes import PROCESS_MEMORY, PROCESS_UTILIZATION
 from otel_gpu.config import Otlp, Settings
 from otel_gpu.instruments import Shape
-from otel_gpu.model import Profile
+from otel_gpu.model import Metric, Profile
 from otel_gpu.sampler import Plan, tiers
 from otel_gpu.sweep import intervals
 
@@ -30,23 +29,24 @@ def plan(settings: Settings) -> Plan:
         return seconds[-1] if seconds else None
 
     sampling = settings.sampling
-    every = intervals(metrics, tiers(sampling.fast, sampling.default, sampling.slow), override)
+    inward = [metric for metric in attributing(settings) if metric not in metrics]
+    seconds = tiers(sampling.fast, sampling.default, sampling.slow)
     return Plan(
         metrics=metrics,
-        every=every,
+        every=intervals((*metrics, *inward), seconds, override),
+        inward=tuple(inward),
+        when_shared=frozenset({PROCESS_UTILIZATION.name} & {metric.name for metric in inward}),
         window_s=sampling.power_window,
         include=settings.gpus.include,
         mig=settings.gpus.mig,
     )
 
 
-def sources(settings: Settings, before: Sequence[Source] = ()) -> tuple[Source, ...]:
-    """Give the sources of owners that are configured; those of before that still are, are kept."""
-    path = settings.attribution.static
-    if path is None:
-        return ()
-    kept = [one for one in before if isinstance(one, StaticSource) and one.path == path]
-    return (kept[0] if kept else StaticSource(path),)
+def attributing(settings: Settings) -> tuple[Metric, ...]:
+    """Give the metrics that attribution looks at, be they shown or not."""
+    if looks_at_processes(settings):
+        return (ENERGY, PROCESS_MEMORY, PROCESS_UTILIZATION)
+    return (ENERGY,) if settings.attribution.static else ()
 
 
 def otlp_parts(settings: Settings) -> list[Otlp]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from otel_gpu.attribution import Source
+from otel_gpu.attribution import Health, Source
 from otel_gpu.exports import Backlog, ExportStats
 from otel_gpu.model import Attributes, Point, Reason, Snapshot
 from otel_gpu.usage import Usage, usage
@@ -74,10 +74,21 @@ def config_reloads(counts: Mapping[str, int]) -> Points:
 
 def attribution_up(sources: Iterable[Source]) -> Points:
     """Give 1 for each source of owners that can be read, else 0 and why."""
-    for source in sources:
-        health = source.health()
+    for health in _awake(sources):
         reason: Attributes = (("otel_gpu.reason", health.reason),) if health.reason else ()
         yield "", Point(int(health.up), (("otel_gpu.source", health.name), *reason))
+
+
+def attribution_held(sources: Iterable[Source]) -> Points:
+    """Give the age of each answer that is kept because its source cannot be read."""
+    for health in _awake(sources):
+        if health.held_s is not None:
+            yield "", Point(health.held_s, (("otel_gpu.source", health.name),))
+
+
+def _awake(sources: Iterable[Source]) -> Iterator[Health]:
+    healths = [source.health() for source in sources]
+    return (health for health in healths if not health.dormant)
 
 
 def build_info(snapshot: Snapshot, version: str, sdk_version: str) -> Points:

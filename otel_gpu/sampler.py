@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from otel_gpu.attribution import Source, gathered
+from otel_gpu.attribution.seen import uses, view
+from otel_gpu.attribution.workloads import Books, charged
 from otel_gpu.clock import steady
 from otel_gpu.ledger import Batch, Ledger, Page, emptied, fold, is_lost, is_stale, renewed
 from otel_gpu.model import (
@@ -89,13 +91,24 @@ class Driver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What to read of which GPUs, and how often."""
+    """What to read of which GPUs, and how often.
+
+    `inward` metrics are read for attribution only, and not shown; those of `when_shared` only of a
+    GPU that several use, as they cost more than all the others.
+    """
 
     metrics: tuple[Metric, ...]
     every: Intervals
+    inward: tuple[Metric, ...] = ()
+    when_shared: frozenset[str] = frozenset()
     window_s: float = 15.0
     include: Include = "all"
     mig: Mig = "both"
+
+    @property
+    def asked(self) -> tuple[Metric, ...]:
+        """All that is read."""
+        return self.metrics + self.inward
 
 
 @dataclass(slots=True)
@@ -140,7 +153,7 @@ class Sampler:
         self._clock = clock or Clock()
         self._on_sweep = on_sweep
         self._statics = static(plan)
-        self._schedule = Schedule(plan.metrics, plan.every, self._clock.monotonic())
+        self._schedule = Schedule(plan.asked, plan.every, self._clock.monotonic())
         self._due_now: tuple[Metric, ...] = ()
         self._ledger: dict[str, Page] = {}
         self._devices: tuple[Device, ...] = ()
@@ -150,6 +163,7 @@ class Sampler:
         self._system = System()
         self._generation = 0
         self._told: list[Event] = []
+        self._books = Books()
         self.late = 0
         self.swept_s = self._clock.monotonic()
         self.snapshot = Snapshot(trouble="no sweep was made yet")
@@ -157,8 +171,8 @@ class Sampler:
     def adopt(self, plan: Plan, sources: Sequence[Source]) -> None:
         """Follow another plan from the next step on; counts, and what is shown, go on."""
         self._plan, self._sources, self._statics = plan, sources, static(plan)
-        self._due_now += self._schedule.adopt(plan.metrics, plan.every, self._clock.monotonic())
-        names = {metric.name for metric in plan.metrics}
+        self._due_now += self._schedule.adopt(plan.asked, plan.every, self._clock.monotonic())
+        names = {metric.name for metric in plan.asked}
         self._ledger = {uuid: limited(page, names) for uuid, page in self._ledger.items()}
         self._choose()
 
@@ -179,7 +193,7 @@ class Sampler:
             due = ()
         elif self._driver.generation != self._generation:
             self._enumerate(system)
-            due = self._plan.metrics  # nothing waits for its slot to be read for the first time
+            due = self._plan.asked  # nothing waits for its slot to be read for the first time
         if due:
             self._sweep(due, now_s)
         self._hear()
@@ -287,8 +301,13 @@ class Sampler:
         if (
             not page.readings and not page.gaps
         ):  # it waits for no slot to be read for the first time
-            due = self._plan.metrics
-        named = {metric.name: metric for metric in (*due, *self._unread(page))}
+            due = self._plan.asked
+        shared = self.snapshot.is_shared(device.uuid)
+        named = {
+            metric.name: metric
+            for metric in (*due, *self._unread(page))
+            if shared or metric.name not in self._plan.when_shared
+        }
         metrics = applicable(named.values(), device)
         return Turn(device, metrics, questions(metrics, device, page, now_s))
 
@@ -307,7 +326,7 @@ class Sampler:
         for device in devices:
             self._up[device.uuid] = False
             page = self._ledger.get(device.uuid, Page())
-            metrics = applicable(self._plan.metrics, device)
+            metrics = applicable(self._plan.asked, device)
             self._ledger[device.uuid] = emptied(page, device, metrics, Missing(reason, detail))
 
     def _unread(self, page: Page) -> tuple[Metric, ...]:
@@ -317,16 +336,25 @@ class Sampler:
     def _published(self) -> Snapshot:
         now_s = self._clock.monotonic()
         readings, gaps = shown(self._ledger, self._plan.every, now_s)
-        trouble = self._driver.trouble
+        trouble, time_ns = self._driver.trouble, self._clock.unix_ns()
+        seen = view(self._system.devices, readings, gaps)
+        ownership = gathered([source.claims(seen) for source in self._sources], seen)
+        used = uses(self._devices, readings, ownership)
+        self._books = charged(self._books, used, now_s, time_ns)
+        inward = {metric.name for metric in self._plan.inward}
         return Snapshot(
-            time_ns=self._clock.unix_ns(),
+            time_ns=time_ns,
             read_s=now_s,
             system=self._system,
             devices=dict(self._known),
             up=dict(self._up),
-            readings=readings,
-            gaps=gaps,
-            owners=gathered(self._sources, self._devices),
+            readings=tuple(one for one in readings if one.metric.name not in inward),
+            gaps=tuple(gap for gap in gaps if gap.metric not in inward),
+            owners=ownership.owners,
+            holders=ownership.holders,
+            shared=ownership.shared,
+            energy=self._books.joules,
+            held=self._books.seconds,
             hung=tuple((call, uuid) for call, uuid, _ in self._driver.hung),
             trouble="" if trouble is None else str(trouble),
         )

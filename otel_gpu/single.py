@@ -13,6 +13,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricsData
 
 from otel_gpu import __version__, pulse
 from otel_gpu.attribution import allocation
+from otel_gpu.attribution.choosing import chosen
 from otel_gpu.backends import open_backend
 from otel_gpu.backends.recorded import record, write
 from otel_gpu.catalog import CATALOG
@@ -23,7 +24,7 @@ from otel_gpu.ledger import Page
 from otel_gpu.model import NODE, Device, Query, Reason, Snapshot
 from otel_gpu.pipeline.exposition import Exposition, Format
 from otel_gpu.pipeline.otlp_json import line
-from otel_gpu.planning import bounds, plan, shape, sources
+from otel_gpu.planning import bounds, plan, shape
 from otel_gpu.provider import MeterProvider
 from otel_gpu.resources import SCHEMA_URL, Resources, node
 from otel_gpu.sampler import Sampler
@@ -48,7 +49,8 @@ def sweep(settings: Settings) -> Snapshot:
     driver = Supervisor(settings.backend)
     planned = plan(settings)
     planned = replace(planned, every=dict.fromkeys(planned.every, APART_S))
-    sampler = Sampler(driver, planned, sources=sources(settings))
+    sources = chosen(settings, os.environ)
+    sampler = Sampler(driver, planned, sources=sources)
     try:
         snapshot = sampler.step()
         if any(gap.missing.reason is Reason.NOT_READY for gap in snapshot.gaps):
@@ -56,6 +58,8 @@ def sweep(settings: Settings) -> Snapshot:
             snapshot = sampler.step()
         return snapshot
     finally:
+        for source in sources:
+            source.close()
         driver.close()
 
 

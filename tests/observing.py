@@ -7,6 +7,7 @@ from typing import Any
 from otel_gpu import pulse
 from otel_gpu.attribution import allocation
 from otel_gpu.catalog import CATALOG
+from otel_gpu.catalog.processes import PROCESS_MEMORY
 from otel_gpu.catalog.reading import call
 from otel_gpu.instruments import Instruments, Supply
 from otel_gpu.model import (
@@ -39,6 +40,7 @@ POWER = Metric(
     constant=(("hw.type", "gpu"),),
 )
 ENERGY = replace(POWER, name="hw.energy", kind=Kind.COUNTER, unit="J", owner=False)
+PROCESSES = replace(POWER, name=PROCESS_MEMORY.name, attributes=PROCESS_MEMORY.attributes)
 ALLOCATION, UP, MISSING = (
     metric
     for metric in CATALOG

@@ -29,6 +29,7 @@ from tests.observing import (
     OTHER,
     POD,
     POWER,
+    PROCESSES,
     SLICE,
     UP,
     Rig,
@@ -89,7 +90,54 @@ class TestOwner:
     def test_a_shared_gpu_is_nobodys(self) -> None:
         rig = Rig(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD, OTHER)})
         assert "k8s.pod.name" not in rig.seen(POWER)[0][1]
+        assert rig.seen(POWER)[0][1]["nvidia.gpu.shared"] is True
         assert rig.series(POWER)[0].resource == ResourceKey(GPU.uuid)
+
+    def test_a_gpu_that_somebody_unknown_uses_too_is_shared(self) -> None:
+        somebody = frozenset({GPU.uuid})
+        rig = Rig(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD,)}, shared=somebody)
+        assert rig.seen(POWER)[0][1]["nvidia.gpu.shared"] is True
+        assert "k8s.pod.name" not in rig.seen(POWER)[0][1]
+
+    def test_a_gpu_that_is_shared_no_more_has_other_series(self) -> None:
+        rig = Rig(reading(POWER, Point(5.0)), owners={GPU.uuid: (POD, OTHER)})
+        rig.seen(POWER)
+        rig.snapshot = replace(rig.snapshot, owners={GPU.uuid: (OTHER,)})
+        assert rig.seen(POWER)[0][1].get("k8s.pod.name") == "train-1"
+        assert "nvidia.gpu.shared" not in rig.seen(POWER)[0][1]
+
+    def test_a_process_is_its_holder_s_also_where_the_gpu_is_shared(self) -> None:
+        points = [Point(size, (("process.pid", pid),)) for pid, size in ((7, 1), (8, 2), (9, 3))]
+        rig = Rig(
+            reading(PROCESSES, *points),
+            metrics=[PROCESSES],
+            owners={GPU.uuid: (POD, OTHER)},
+            holders={(GPU.uuid, 7): POD, (GPU.uuid, 8): OTHER},
+        )
+        told = ("k8s.pod.name", "nvidia.gpu.shared")
+        found = {
+            labels["process.pid"]: (value, *(labels.get(key) for key in told))
+            for value, labels in rig.seen(PROCESSES)
+        }
+        assert found == {7: (1, "train-0", None), 8: (2, "train-1", None), 9: (3, None, True)}
+        assert {series.resource.owner for series in rig.series(PROCESSES)} == {POD, OTHER, None}
+
+    def test_a_process_whose_holder_is_not_known_is_the_sole_owner_s(self) -> None:
+        rig = Rig(
+            reading(PROCESSES, Point(1, (("process.pid", 7),))),
+            metrics=[PROCESSES],
+            owners={GPU.uuid: (POD,)},
+        )
+        assert rig.seen(PROCESSES)[0][1]["k8s.pod.name"] == "train-0"
+
+    def test_series_of_processes_are_kept_while_their_holder_stays(self) -> None:
+        points = [Point(size, (("process.pid", pid),)) for pid, size in ((7, 1), (8, 2))]
+        holders = {(GPU.uuid, 7): POD, (GPU.uuid, 8): OTHER}
+        owners = {GPU.uuid: (POD, OTHER)}
+        rig = Rig(reading(PROCESSES, *points), metrics=[PROCESSES], owners=owners, holders=holders)
+        before = rig.series(PROCESSES)
+        rig.snapshot = replace(rig.snapshot, read_s=1.0)
+        assert [id(one) for one in rig.series(PROCESSES)] == [id(one) for one in before]
 
     def test_a_lifetime_counter_never_moves_to_an_owner(self) -> None:
         rig = Rig(reading(ENERGY, Point(5.0)), owners={GPU.uuid: (POD,)})

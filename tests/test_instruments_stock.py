@@ -96,8 +96,9 @@ class TestStockProvider:
                         "nvidia.gpu.mig.gpu_instance": 1,
                         "nvidia.gpu.mig.compute_instance": 0,
                     }
-                elif one.metric.owner:
-                    labels |= dict(POD.attributes)
+                if one.metric.owner:
+                    shared = {"nvidia.gpu.shared": True}
+                    labels |= shared if device is SLICE else dict(POD.attributes)
                 labels |= dict(one.metric.constant) | dict(point.attributes)
                 key = tuple(sorted(labels.items()))
                 expected.setdefault(one.metric.name, {})[key] = point.value

@@ -3,7 +3,7 @@
 import os
 
 from otel_gpu import pulse
-from otel_gpu.attribution import Health, Owners
+from otel_gpu.attribution import Claims, Health, View
 from otel_gpu.exports import Backlog, ExportStats
 from otel_gpu.model import Gap, Missing, Point, Reason, Snapshot, System
 from otel_gpu.usage import Usage
@@ -27,11 +27,14 @@ class Source:
     def __init__(self, health: Health) -> None:
         self._health = health
 
-    def owners(self, _devices: object) -> Owners:
-        return {}
+    def claims(self, _view: View) -> Claims:
+        return Claims()
 
     def health(self) -> Health:
         return self._health
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 def test_the_driver_is_up_while_there_is_no_trouble() -> None:
@@ -106,6 +109,18 @@ def test_a_source_of_owners_is_up_or_says_why_not() -> None:
     assert list(pulse.attribution_up([well, ill])) == [
         ("", Point(1, (("otel_gpu.source", "static"),))),
         ("", Point(0, (("otel_gpu.source", "kubelet"), ("otel_gpu.reason", "timeout")))),
+    ]
+
+
+def test_a_source_that_nobody_insists_on_and_that_has_nothing_is_not_told_of() -> None:
+    assert list(pulse.attribution_up([Source(Health("slurm", up=True, dormant=True))])) == []
+
+
+def test_an_answer_that_is_kept_has_an_age() -> None:
+    well = Source(Health("static", up=True))
+    ill = Source(Health("kubelet", up=False, reason="timeout", held_s=12.5))
+    assert list(pulse.attribution_held([well, ill])) == [
+        ("", Point(12.5, (("otel_gpu.source", "kubelet"),)))
     ]
 
 

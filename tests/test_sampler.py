@@ -1,18 +1,16 @@
 """The sampler on a scripted machine, with a clock that only the test moves."""
 
-from collections.abc import Iterable
 from dataclasses import FrozenInstanceError
 
 import pytest
 
-from otel_gpu.attribution import Health, Owners
+from otel_gpu.attribution import Claims, Health, View
 from otel_gpu.catalog import CATALOG
 from otel_gpu.catalog.census import select
 from otel_gpu.model import (
     Answer,
     BackendError,
     Code,
-    Device,
     Owner,
     Profile,
     Query,
@@ -229,11 +227,14 @@ class Owned:
 
     owner = Owner((("k8s.pod.name", "train-0"),))
 
-    def owners(self, devices: Iterable[Device]) -> Owners:
-        return {next(iter(devices)).uuid: (self.owner,)} if devices else {}
+    def claims(self, view: View) -> Claims:
+        return Claims({device.uuid: (self.owner,) for device in view.devices[:1]})
 
     def health(self) -> Health:
         return Health("owned", up=True)
+
+    def close(self) -> None:
+        """Hold nothing."""
 
 
 def test_owners_are_part_of_the_snapshot() -> None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from otel_gpu.attribution import Health, Owners
+from otel_gpu.attribution import Claims, Health, View
 from otel_gpu.config import values
 from otel_gpu.model import Attributes, AttributeValue, Device, Owner
 
@@ -57,18 +57,21 @@ class StaticSource:
         self._entries: tuple[Entry, ...] = ()
         self._health = Health(NAME, up=False, reason="unread", detail=f"{path} was not read yet")
 
-    def owners(self, devices: Sequence[Device]) -> Owners:
+    def claims(self, view: View) -> Claims:
         """Give the owners of these GPUs, several for a GPU that the file names several times."""
         self._reread()
         found = {
             device.uuid: tuple(entry.owner() for entry in self._entries if entry.names(device))
-            for device in devices
+            for device in view.devices
         }
-        return {uuid: owners for uuid, owners in found.items() if owners}
+        return Claims({uuid: owners for uuid, owners in found.items() if owners})
 
     def health(self) -> Health:
         """Say whether the file was read."""
         return self._health
+
+    def close(self) -> None:
+        """Hold nothing."""
 
     def _reread(self) -> None:
         try:

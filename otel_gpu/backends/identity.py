@@ -70,7 +70,7 @@ def equipped(device: Device, fact: Fact, field: Field) -> Device:
     )
 
 
-def instance(parent: Device, uuid: str, fact: Fact) -> Device:
+def instance(parent: Device, uuid: str, slots: int, fact: Fact) -> Device:
     """Describe a MIG instance: the facts of its GPU, and which part of it this is."""
     profile = (fact("nvmlDeviceGetName") or "").partition(MIG_NAME)[2]
     return replace(
@@ -78,6 +78,7 @@ def instance(parent: Device, uuid: str, fact: Fact) -> Device:
         uuid=uuid,
         parent=parent.uuid,
         mig_profile=profile,
+        mig_slots=slots,
         gpu_instance=number(fact("nvmlDeviceGetGpuInstanceId")),
         compute_instance=number(fact("nvmlDeviceGetComputeInstanceId")),
         fans=0,  # these are the whole board's

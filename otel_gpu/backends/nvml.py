@@ -156,7 +156,7 @@ class NvmlBackend:
             uuid = self._fact(gpu.uuid, "nvmlDeviceGetUUID", part.value)
             if uuid and uuid not in exclude:
                 self._handles[uuid] = part.value
-                found.append(identity.instance(gpu, uuid, self._facts(uuid, part.value)))
+                found.append(identity.instance(gpu, uuid, slots, self._facts(uuid, part.value)))
         return found
 
     def _fields(self, uuid: str, handle: Any, queries: list[Query]) -> dict[Query, Answer]:

@@ -132,6 +132,16 @@ ATTRIBUTION_UP = Metric(
     typical=(1, 1),
 )
 
+ATTRIBUTION_HELD = Metric(
+    name="otel_gpu.attribution.held",
+    kind=Kind.GAUGE,
+    unit="s",
+    brief="Age of the answer of a source of owners that is kept while the source cannot be read.",
+    read=supplied("attribution"),
+    attributes=("otel_gpu.source",),
+    typical=(0, 0),
+)
+
 EXPORTED_POINTS = Metric(
     name="otel.sdk.exporter.metric_data_point.exported",
     kind=Kind.COUNTER,
@@ -287,6 +297,7 @@ METRICS = (
     WORKER_RESTARTS,
     CONFIG_RELOADS,
     ATTRIBUTION_UP,
+    ATTRIBUTION_HELD,
     EXPORTED_POINTS,
     INFLIGHT_POINTS,
     QUEUE_SIZE,

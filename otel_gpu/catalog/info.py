@@ -81,4 +81,35 @@ ALLOCATION = Metric(
     note="nvidia.gpu.shared is true on each of several owners of one GPU.",
 )
 
-METRICS = (INFO, ALLOCATION)
+OWNER = ALLOCATION.attributes[:-1]
+METHOD = "nvidia.gpu.attribution.method"
+
+WORKLOAD_ENERGY = Metric(
+    name="nvidia.gpu.workload.energy",
+    kind=Kind.COUNTER,
+    unit="J",
+    brief="Energy that a GPU used while an owner held it, from the time that it was first seen to.",
+    read=supplied("the energy that the board counts, and the owners that attribution found"),
+    tier=Tier.DEFAULT,
+    attributes=(*OWNER, METHOD),
+    typical=(60, 700),
+    note="By method: exclusive; sm_time, divided among the owners of a shared GPU by the time that "
+    "their processes kept its SMs busy; unattributed, without an owner. The sum is that of "
+    "hw.energy since the GPU had its first owner.",
+)
+
+WORKLOAD_TIME = Metric(
+    name="nvidia.gpu.workload.time",
+    kind=Kind.COUNTER,
+    unit="s",
+    brief="Time for which an owner held a whole GPU; of a part of one, that part of the time.",
+    read=supplied("the owners that attribution found"),
+    tier=Tier.DEFAULT,
+    attributes=(*OWNER, METHOD),
+    on_instance=True,
+    typical=(0, 1),
+    note="By method: exclusive, or equal where several owners share it. A MIG instance counts "
+    "with its compute slices, 3g as 3/7.",
+)
+
+METRICS = (INFO, ALLOCATION, WORKLOAD_ENERGY, WORKLOAD_TIME)

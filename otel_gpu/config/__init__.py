@@ -5,12 +5,13 @@ from otel_gpu.config.keys import Key, keys
 from otel_gpu.config.loading import Loaded, check, load
 from otel_gpu.config.parts import Console, File, Otlp, Part, Prometheus, Queue, Tls
 from otel_gpu.config.schema import schema
-from otel_gpu.config.settings import Settings
+from otel_gpu.config.settings import Attribution, Settings
 from otel_gpu.config.shipped import shipped_yaml
 from otel_gpu.config.show import show
 from otel_gpu.config.values import split_address
 
 __all__ = [
+    "Attribution",
     "Console",
     "Fault",
     "File",

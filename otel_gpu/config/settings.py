@@ -118,14 +118,17 @@ class Resource(Section):
     OTEL_SERVICE_NAME add those that are not here."""
 
 
+PodOwner = Literal["deployment", "replicaset", "statefulset", "daemonset", "job"]
+
+
 class Attribution(Section):
     """Whose GPU it is: where owners are looked up."""
 
     kubernetes: Switch = "auto"
-    """Pods, from the kubelet's PodResources socket: auto (where there is one), on or off."""
+    """Pods, from the kubelet's PodResources socket: auto (on a node of Kubernetes), on or off."""
 
     slurm: Switch = "auto"
-    """Slurm jobs: auto, on or off."""
+    """Slurm jobs, from the cgroups of the processes on a GPU and job_mapping_dir: auto, on, off."""
 
     container: Switch = "auto"
     """Containers, from the cgroups of the processes on a GPU: auto, on or off."""
@@ -140,7 +143,16 @@ class Attribution(Section):
     """Names of Kubernetes resources that are GPUs, where the device plugin gives its own."""
 
     pod_labels: Words = ()
-    """Labels of the pod to put on its points, by name."""
+    """Labels of the pod to put on its points, by name; a name may be a glob. Asks the API of
+    Kubernetes: the service account must be allowed to list and watch pods."""
+
+    pod_owners: tuple[PodOwner, ...] = ()
+    """Kinds of what made a pod to put on its points, such as [deployment, job], by the API too:
+    deployment, replicaset, statefulset, daemonset or job."""
+
+    job_mapping_dir: Location | None = None
+    """Directory with a file for each GPU that names its Slurm jobs, as a prolog writes it for
+    dcgm-exporter; null: none."""
 
 
 class Events(Section):

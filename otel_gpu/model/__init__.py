@@ -39,6 +39,7 @@ from otel_gpu.model.metrics import (
 )
 from otel_gpu.model.published import (
     NODE,
+    Account,
     Owner,
     ResourceKey,
     Series,
@@ -48,6 +49,7 @@ from otel_gpu.model.published import (
 __all__ = [
     "NODE",
     "REASONS",
+    "Account",
     "Answer",
     "AttributeValue",
     "Attributes",

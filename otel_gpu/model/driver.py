@@ -81,6 +81,7 @@ class Device:
     compute_capability: str = ""
     parent: str = ""  # UUID of the GPU, on a MIG instance
     mig_profile: str = ""
+    mig_slots: int = 0  # how many instances of one slice its GPU holds: 7, or 4
     gpu_instance: int = -1
     compute_instance: int = -1
     fans: int = 0  # that NVML counts; a passive board has none

@@ -18,6 +18,19 @@ class Owner:
     resource: Attributes = ()  # k8s.pod.uid
 
 
+class Account(NamedTuple):
+    """What an owner used of a GPU, in joules or in seconds, since `start_ns` (Unix nanoseconds).
+
+    `owner` None is what is nobody's. `method` says how it was found out.
+    """
+
+    uuid: str
+    owner: Owner | None
+    method: str
+    start_ns: int
+    used: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that is published at one moment. Immutable; the ways out read nothing else.
@@ -34,8 +47,16 @@ class Snapshot:
     readings: tuple[Reading, ...] = ()
     gaps: tuple[Gap, ...] = ()
     owners: Mapping[str, tuple[Owner, ...]] = field(default_factory=dict)  # by UUID
+    holders: Mapping[tuple[str, int], Owner] = field(default_factory=dict)  # by UUID and pid
+    shared: frozenset[str] = frozenset()  # UUIDs of those of which others than the owner use a part
+    energy: tuple[Account, ...] = ()  # J
+    held: tuple[Account, ...] = ()  # s
     hung: tuple[tuple[str, str], ...] = ()  # (NVML function, UUID)
     trouble: str = ""
+
+    def is_shared(self, uuid: str) -> bool:
+        """Whether more than one uses a part of a GPU, so that what it does is nobody's alone."""
+        return uuid in self.shared or len(self.owners.get(uuid, ())) > 1
 
 
 class ResourceKey(NamedTuple):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from otel_gpu.attribution import Owners
+from otel_gpu.attribution import Owners, View
 from otel_gpu.attribution.static import StaticSource
 from otel_gpu.model import Device, Owner
 from tests.machine import gpu, instance
@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
 def asked(path: Path, text: str, devices: Sequence[Device] = GPUS) -> Owners:
     path.write_text(text, encoding="utf-8")
     source = StaticSource(path)
-    owners = source.owners(devices)
+    owners = source.claims(View(devices)).owners
     assert source.health().up, source.health().detail
     return owners
 
@@ -99,7 +99,7 @@ class TestFaults:
     def test_each_fault_is_one_line_with_the_place(self, path: Path, text: str, words: str) -> None:
         path.write_text(text, encoding="utf-8")
         source = StaticSource(path)
-        assert source.owners(GPUS) == {}
+        assert source.claims(View(GPUS)).owners == {}
         health = source.health()
         assert (health.name, health.up, health.reason) == ("static", False, "invalid")
         assert health.detail.startswith(f"{path}: ")
@@ -109,13 +109,13 @@ class TestFaults:
     def test_bytes_that_are_no_text_are_a_fault(self, path: Path) -> None:
         path.write_bytes(b"- {gpu: \xff}")
         source = StaticSource(path)
-        assert source.owners(GPUS) == {}
+        assert source.claims(View(GPUS)).owners == {}
         assert source.health().reason == "invalid"
 
     def test_a_file_that_is_not_there_is_said(self, path: Path) -> None:
         source = StaticSource(path)
-        assert source.owners(GPUS) == {}
-        assert source.health() == (
+        assert source.claims(View(GPUS)).owners == {}
+        assert source.health()[:4] == (
             "static",
             False,
             "unreadable",
@@ -124,7 +124,7 @@ class TestFaults:
 
     def test_a_directory_is_no_file(self, tmp_path: Path) -> None:
         source = StaticSource(tmp_path)
-        assert source.owners(GPUS) == {}
+        assert source.claims(View(GPUS)).owners == {}
         assert source.health().detail == f"{tmp_path}: is not a file"
 
     def test_before_it_was_read_it_is_not_up(self, path: Path) -> None:
@@ -136,55 +136,55 @@ class TestChange:
     def test_it_is_read_again_when_it_changed(self, path: Path) -> None:
         path.write_text(GOOD, encoding="utf-8")
         source = StaticSource(path)
-        assert source.owners(GPUS) == {"GPU-0": (POD,)}
+        assert source.claims(View(GPUS)).owners == {"GPU-0": (POD,)}
         path.write_text(GOOD.replace("GPU-0", "GPU-1"), encoding="utf-8")
         stamp = path.stat().st_mtime_ns + 1_000_000
         os.utime(path, ns=(stamp, stamp))
-        assert source.owners(GPUS) == {"GPU-1": (POD,)}
+        assert source.claims(View(GPUS)).owners == {"GPU-1": (POD,)}
 
     def test_it_is_read_again_when_another_file_took_its_place(self, path: Path) -> None:
         """As a ConfigMap changes: the name leads to another file, which may be older."""
         path.write_text(GOOD, encoding="utf-8")
         source = StaticSource(path)
-        source.owners(GPUS)
+        source.claims(View(GPUS))
         other = path.with_name("other.yaml")
         other.write_text(GOOD.replace("GPU-0", "GPU-1"), encoding="utf-8")
         status = path.stat()
         os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
         other.replace(path)
-        assert source.owners(GPUS) == {"GPU-1": (POD,)}
+        assert source.claims(View(GPUS)).owners == {"GPU-1": (POD,)}
 
     def test_unchanged_it_is_not_read_again(self, path: Path) -> None:
         path.write_text(GOOD, encoding="utf-8")
         source = StaticSource(path)
-        source.owners(GPUS)
+        source.claims(View(GPUS))
         status = path.stat()
         path.write_text(GOOD.replace("GPU-0", "GPU-1"), encoding="utf-8")
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-        assert source.owners(GPUS) == {"GPU-0": (POD,)}
+        assert source.claims(View(GPUS)).owners == {"GPU-0": (POD,)}
 
     def test_while_it_cannot_be_read_the_last_answer_is_kept_and_said_to_be_old(
         self, path: Path
     ) -> None:
         path.write_text(GOOD, encoding="utf-8")
         source = StaticSource(path)
-        source.owners(GPUS)
+        source.claims(View(GPUS))
         for break_it, reason in (
             (path.unlink, "unreadable"),
             (lambda: path.write_text("{"), "invalid"),
         ):
             break_it()
-            assert source.owners(GPUS) == {"GPU-0": (POD,)}
+            assert source.claims(View(GPUS)).owners == {"GPU-0": (POD,)}
             assert (source.health().up, source.health().reason) == (False, reason)
         path.write_text("[]", encoding="utf-8")
-        assert source.owners(GPUS) == {}
+        assert source.claims(View(GPUS)).owners == {}
         assert source.health().up
 
 
 class TestBounds:
     def told(self, path: Path) -> str:
         source = StaticSource(path)
-        assert source.owners(GPUS) == {}
+        assert source.claims(View(GPUS)).owners == {}
         assert source.health().reason == "invalid"
         return source.health().detail
 

@@ -77,7 +77,7 @@ def test_without_links_their_version_is_not_asked() -> None:
 def test_an_instance_has_none_of_its_gpus_equipment() -> None:
     facts = {identity.WHOLE_GPU: PROFILE, "nvmlDeviceGetC2cModeInfoV": {"isC2cEnabled": 1}}
     whole = identity.equipped(GPU, facts.get, {91: 18, 166: 6}.get)
-    instance = identity.instance(whole, "MIG-a", lambda _name: None)
+    instance = identity.instance(whole, "MIG-a", 7, lambda _name: None)
     assert (instance.decoders, instance.encoders, instance.jpegs, instance.ofas) == (0, 0, 0, 0)
     assert (instance.nvlinks, instance.c2c, instance.fans) == (0, False, 0)
 
@@ -88,15 +88,15 @@ def test_an_instance_has_its_gpus_facts_and_its_own_place() -> None:
         "nvmlDeviceGetGpuInstanceId": 2,
         "nvmlDeviceGetComputeInstanceId": 0,
     }
-    instance = identity.instance(GPU, "MIG-a", facts.get)
+    instance = identity.instance(GPU, "MIG-a", 7, facts.get)
     assert (instance.uuid, instance.parent, instance.index) == ("MIG-a", "GPU-a", 5)
     assert (instance.model, instance.name) == ("NVIDIA H200", "nvidia3")
-    assert instance.mig_profile == "1c.3g.71gb"
+    assert (instance.mig_profile, instance.mig_slots) == ("1c.3g.71gb", 7)
     assert (instance.gpu_instance, instance.compute_instance) == (2, 0)
 
 
 def test_an_instance_that_tells_nothing_has_no_place() -> None:
-    instance = identity.instance(GPU, "MIG-a", lambda _name: None)
+    instance = identity.instance(GPU, "MIG-a", 7, lambda _name: None)
     assert (instance.mig_profile, instance.gpu_instance, instance.compute_instance) == ("", -1, -1)
 
 

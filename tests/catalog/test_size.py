@@ -10,7 +10,7 @@ from otel_gpu.catalog import CATALOG, FAMILIES
 from otel_gpu.catalog.census import select
 from otel_gpu.instruments import Instruments
 from otel_gpu.ledger import Batch, Page, fold
-from otel_gpu.model import Answer, Code, Device, Kind, Profile, Snapshot, System
+from otel_gpu.model import Account, Answer, Code, Device, Kind, Profile, Snapshot, System
 from otel_gpu.sweep import applicable
 from tests.catalog.supplies import POD, SUPPLIES
 from tests.catalog.world import HOPPER, NOW_NS, WORLD
@@ -26,6 +26,13 @@ MIG = tuple(
 )
 
 
+WELL = SUPPLIES | {"otel_gpu.attribution.held": lambda _: ()}  # sources that can be read
+
+
+def accounts(devices: Sequence[Device]) -> tuple[Account, ...]:
+    return tuple(Account(device.uuid, POD, "exclusive", NOW_NS, 1.0) for device in devices)
+
+
 def page(device: Device) -> Page:
     """Read a device that answers everything but what ended before Ampere."""
     metrics = applicable(STANDARD, device)
@@ -38,8 +45,8 @@ def page(device: Device) -> Page:
     return fold(Page(), Batch(device, NOW_NS, 100.0, heard), metrics, 15.0)
 
 
-def series(devices: Sequence[Device]) -> Counter[str]:
-    """Count the series of each metric on a node with these devices, one pod on each."""
+def series(devices: Sequence[Device], *, owned: bool = False) -> Counter[str]:
+    """Count the series of each metric on a node with these devices, with a pod on each or not."""
     pages = [page(device) for device in devices]
     published = Snapshot(
         system=System(driver_version="580.159.04"),
@@ -48,9 +55,11 @@ def series(devices: Sequence[Device]) -> Counter[str]:
         readings=tuple(one for page in pages for one in page.readings.values()),
         gaps=tuple(gap for page in pages for several in page.gaps.values() for gap in several),
         owners={device.uuid: (POD,) for device in devices},
+        energy=accounts(devices) if owned else (),
+        held=accounts(devices) if owned else (),
     )
     instruments = Instruments(
-        STANDARD, lambda: published, every={}, supplies=SUPPLIES, clock=lambda: 100.0
+        STANDARD, lambda: published, every={}, supplies=WELL, clock=lambda: 100.0
     )
     return Counter(
         {
@@ -85,6 +94,11 @@ def test_a_node_of_8_has_at_most_700() -> None:
 def test_a_node_of_8_with_7_instances_each_has_at_most_1800() -> None:
     node = series(MIG)
     assert node.total() <= 1800, said(node)
+
+
+def test_an_owner_adds_two_to_each_gpu_that_it_holds() -> None:
+    more = series(GPUS, owned=True) - series(GPUS)
+    assert more == {"nvidia.gpu.workload.energy": 8, "nvidia.gpu.workload.time": 8}
 
 
 def test_every_gpu_adds_the_same() -> None:

@@ -105,6 +105,9 @@ nvidia.gpu.info|{gpu}|updowncounter|nvidia_gpu_info
 nvidia.gpu.allocation|{gpu}|updowncounter|nvidia_gpu_allocation
 nvidia.gpu.workload.energy|J|counter|nvidia_gpu_workload_energy_joules_total
 nvidia.gpu.workload.time|s|counter|nvidia_gpu_workload_time_seconds_total
+otel_gpu.attribution.held|s|gauge|otel_gpu_attribution_held_seconds
+nvidia.gpu.workload.energy|J|counter|nvidia_gpu_workload_energy_joules_total
+nvidia.gpu.workload.time|s|counter|nvidia_gpu_workload_time_seconds_total
 process.memory.usage|By|updowncounter|process_memory_usage_bytes
 process.cpu.time|s|counter|process_cpu_time_seconds_total
 otel.sdk.exporter.metric_data_point.exported|{data_point}|counter|otel_sdk_exporter_metric_data_point_exported_total

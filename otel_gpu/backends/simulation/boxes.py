@@ -81,6 +81,7 @@ def instance(gpu: Device, share: Share) -> Device:
         uuid=f"MIG-{uuid(name)}",
         parent=gpu.uuid,
         mig_profile=share.profile,
+        mig_slots=MIG_SLOTS,
         gpu_instance=share.gpu_instance,
         compute_instance=share.compute_instance,
         fans=0,  # what follows is the whole board's
@@ -97,6 +98,7 @@ def uuid(name: Chance) -> UUID:
     return UUID(bytes=name.octets(16, "uuid"), version=4)
 
 
+MIG_SLOTS = 7
 SEVENTH = Share("1g.10gb", 0, 9_728 * MIB)
 MIXED = (
     Share("3g.40gb", 2, 40_192 * MIB),
