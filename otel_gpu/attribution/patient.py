@@ -43,7 +43,7 @@ class Patient:
         self._turn: _Turn | None = None
         self._first = True
         self._wake = threading.Event()
-        self._ended = False
+        self.closed = False
         self._thread: threading.Thread | None = None
         self._view: View | None = None
         self._asked_s = 0.0
@@ -75,13 +75,13 @@ class Patient:
 
     def close(self) -> None:
         """End the thread, if it is not stuck, and the source with it."""
-        self._ended = True
+        self.closed = True
         self._wake.set()
         if self._thread is None:
             self.source.close()
 
     def _is_due(self, view: View, now_s: float) -> bool:
-        if self._turn or self._ended:
+        if self._turn or self.closed:
             return False
         return view != self._view or now_s - self._asked_s >= self._every_s
 
@@ -95,7 +95,7 @@ class Patient:
         while True:
             self._wake.wait()
             self._wake.clear()
-            if self._ended:
+            if self.closed:
                 self.source.close()
                 return
             turn = self._turn

@@ -132,7 +132,7 @@ def jobs(text: str) -> Iterator[Job]:
         words = line.split()
         if words:
             pairs = (word.partition("=") for word in words[1:])
-            facts = {key: value for key, mark, value in pairs if mark and value}
+            facts = {key: value for key, _, value in pairs if key and value}
             found.setdefault(words[0], facts)
     return (Job(job, facts) for job, facts in found.items())
 

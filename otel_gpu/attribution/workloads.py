@@ -9,7 +9,7 @@ it used since its first owner came. The energy of a MIG GPU is measured for the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -109,10 +109,13 @@ def charged(books: Books, uses: Iterable[Use], now_s: float, time_ns: int) -> Bo
     pages: dict[str, Page] = {}
     for use in uses:
         uuid = use.device.uuid
-        page = books.pages.get(uuid) or Page(use)
-        for share, part in holding(page.use).items():
-            time.charge(uuid, share, part * passed_s)
-        page = _weighed(page, passed_s)
+        page = books.pages.get(uuid)
+        if page is None:  # nothing is known of the time before
+            page = Page(use)
+        else:
+            for share, part in holding(page.use).items():
+                time.charge(uuid, share, part * passed_s)
+            page = _weighed(page, passed_s)
         if not page.begun_ns and uuid in held:
             page = Page(use, use.energy, {}, time_ns)
         pages[uuid] = _settled(page, use, energy)
@@ -120,7 +123,7 @@ def charged(books: Books, uses: Iterable[Use], now_s: float, time_ns: int) -> Bo
             energy.charge(uuid, share, 0.0)
         for share in holding(use):
             time.charge(uuid, share, 0.0)
-    return Books(energy.live(), time.live(), pages, now_s)
+    return Books(energy.live(pages), time.live(pages), pages, now_s)
 
 
 def sharing(use: Use) -> Mapping[Share, float]:
@@ -207,10 +210,11 @@ class _Ledger:
         charged = account._replace(owner=owner, used=account.used + amount)
         self._entries[key] = Entry(charged, self._now_s)
 
-    def live(self) -> Mapping[Key, Entry]:
-        """Give the accounts without those whose owner has been gone for long."""
+    def live(self, here: Collection[str]) -> Mapping[Key, Entry]:
+        """Give the accounts without those whose owner, or whose GPU, has been gone for long."""
         return {
             key: entry
             for key, entry in self._entries.items()
-            if entry.account.owner is None or self._now_s - entry.seen_s <= KEPT_S
+            if self._now_s - entry.seen_s <= KEPT_S
+            or (entry.account.owner is None and entry.account.uuid in here)
         }

@@ -35,7 +35,7 @@ class Api:
     """Asks with the pod's own service account, whose token is read anew each time: it rotates."""
 
     def __init__(self, url: str, account: Path = ACCOUNT) -> None:
-        self._url = url
+        self.url = url
         self._account = account
         self._session = requests.Session()
         self._session.trust_env = False  # the API of the cluster is behind no proxy
@@ -95,7 +95,7 @@ class Api:
         try:
             headers["Authorization"] = f"Bearer {token.read_text(encoding='ascii').strip()}"
             got = self._session.get(
-                self._url + path,
+                self.url + path,
                 params=params,
                 headers=headers,
                 stream=stream,

@@ -54,11 +54,11 @@ class KubernetesSource:
         self._uuids: Uuids = {}
         self._sliced_s: float | None = None
         self._health = Health(NAME, up=False, reason="unread", detail="not asked yet")
-        self._oddity = ""
+        self._oddities: list[str] = []
 
     def claims(self, view: View) -> Claims:
         """Say which pod was given which GPU, and which pod each process on one is of."""
-        self._oddity = ""
+        self._oddities = []
         try:
             self._pods = [self._prepared(pod) for pod in self._kubelet.pods()]
             self._health = Health(NAME, up=True)
@@ -66,9 +66,9 @@ class KubernetesSource:
             self._health = Health(NAME, up=False, reason=error.reason, detail=error.detail)
         found = given(self._pods, view.devices, self._resource_names, self._resolve(view.devices))
         if found.unknown:
-            self._oddity = f"no GPU is known as {', '.join(found.unknown[:5])}"
+            self._oddities.append(f"no GPU is known as {', '.join(found.unknown[:5])}")
         if self._health.up:
-            self._health = self._health._replace(detail=self._oddity)
+            self._health = self._health._replace(detail="; ".join(self._oddities))
         besides = self._besides
         known = besides.pods.known if besides.pods else {}
         by_uid = {**names(besides.directory), **{one.uid: key for key, one in known.items()}}
@@ -127,7 +127,7 @@ class KubernetesSource:
             except ApiError as error:
                 if error.reason == "unimplemented":
                     continue  # an older cluster has an older version
-                self._oddity = error.detail
+                self._oddities.append(error.detail)
             return
 
 
