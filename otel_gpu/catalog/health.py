@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from otel_gpu.catalog.errors import BANKS, SRAM
 from otel_gpu.catalog.forms import Values
 from otel_gpu.catalog.judging import Judging, Known, one_of, told
@@ -28,7 +30,6 @@ ACTIONS = {
 }
 """nvml.h, nvmlDeviceGpuRecoveryAction_t."""
 
-GRAVE_ACTIONS = frozenset({1, 2, 4, 6, 7})
 STATES = {name: name for name in ("ok", "degraded", "predicted_failure", "failed")}
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 ECC_MODE, MIG_MODE = Query("nvmlDeviceGetEccMode"), Query("nvmlDeviceGetMigMode")
@@ -37,31 +38,57 @@ LICENCES = Query("nvmlDeviceGetGridLicensableFeatures")
 UNKNOWN_FEATURE = 0  # nvml.h, nvmlGridLicenseFeatureCode_t
 
 
+FAILED, PREDICTED, DEGRADED = "failed", "predicted_failure", "degraded"
+
+ASKED_FOR = {
+    1: (FAILED, "the driver asks for a reset of the GPU"),
+    2: (FAILED, "the driver asks for a reboot of the node"),
+    3: (DEGRADED, "the driver asks to drain its peer-to-peer traffic"),
+    4: (FAILED, "the driver asks to drain the GPU and reset it"),
+    5: (DEGRADED, "the driver asks to recover its IMEX domain"),
+    6: (FAILED, "the driver asks for a reset of its bus"),
+    7: (FAILED, "the driver asks for a reboot of the system"),
+}
+"""What each recovery action says of a GPU; one that is not here is a degradation by its number."""
+
+FINDINGS: tuple[tuple[str, Query, tuple[str | int, ...], str], ...] = (
+    (PREDICTED, REMAP_FAILED, (), "a row of its memory could not be remapped"),
+    (PREDICTED, BANKS, ("none",), "a bank of its memory has no spare rows"),
+    (PREDICTED, SRAM, ("bThresholdExceeded",), "its SRAM has had too many errors"),
+    (PREDICTED, UNREPAIRABLE, (), "its memory is beyond repair"),
+    (DEGRADED, REMAP_PENDING, (), "a row remap waits for a reset of the GPU"),
+    (DEGRADED, REPAIR, (0,), "a repair of its memory waits for a reset of the GPU"),
+    (DEGRADED, REPAIR, (1,), "a repair of its memory waits for a reset of the GPU"),
+)
+"""What is wrong with a GPU that says yes to a question."""
+
+RANK = (FAILED, PREDICTED, DEGRADED)
+
+
+class Cause(NamedTuple):
+    """Why a GPU is in a state other than ok."""
+
+    state: str
+    words: str
+
+
+def causes(known: Known) -> list[Cause]:
+    """Say what is wrong with a GPU that answers, the gravest first."""
+    found = [
+        Cause(state, words) for state, query, path, words in FINDINGS if told(known, query, *path)
+    ]
+    if action := int(told(known, RECOVERY)):
+        asked_for = (DEGRADED, f"the driver asks for recovery action {action}")
+        found.append(Cause(*ASKED_FOR.get(action, asked_for)))
+    faults = checked(int(told(known, FABRIC, "healthMask")))
+    found += [Cause(DEGRADED, f"its fabric has a fault: {name}") for name in faults if faults[name]]
+    return sorted(dict.fromkeys(found), key=lambda cause: RANK.index(cause.state))
+
+
 def state(known: Known) -> str:
     """Judge what is known of a GPU that answers, the gravest first."""
-    action = told(known, RECOVERY)
-    if action in GRAVE_ACTIONS:
-        return "failed"
-    if any(
-        (
-            told(known, REMAP_FAILED),
-            told(known, BANKS, "none"),
-            told(known, SRAM, "bThresholdExceeded"),
-            told(known, UNREPAIRABLE),
-        )
-    ):
-        return "predicted_failure"
-    if any(
-        (
-            told(known, REMAP_PENDING),
-            told(known, REPAIR, 0),
-            told(known, REPAIR, 1),
-            *checked(int(told(known, FABRIC, "healthMask"))).values(),
-            action,
-        )
-    ):
-        return "degraded"
-    return "ok"
+    found = causes(known)
+    return found[0].state if found else "ok"
 
 
 def status(known: Known) -> list[Point]:

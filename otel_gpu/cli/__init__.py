@@ -56,6 +56,7 @@ for _command in (
     running.resume,
     running.demo,
     looking.once,
+    looking.check,
     looking.metrics,
     looking.record,
     looking.doctor,

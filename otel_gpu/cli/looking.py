@@ -63,6 +63,21 @@ def once(
         fail(snapshot.trouble or "no GPU answered; otel-gpu doctor says why")
 
 
+def check(
+    gpus: Annotated[
+        int | None, typer.Option(min=1, help="How many GPUs there must be; fewer is a failure.")
+    ] = None,
+    config: ConfigFile = None,
+    backend: Backend = None,
+) -> None:
+    """Say in one line how the GPUs are: 0 healthy, 1 degraded or failed, 2 unknown."""
+    from otel_gpu.checking import look, verdict
+
+    code, line = verdict(look(settings(config, backend).settings), gpus)
+    print(line)
+    raise typer.Exit(code)
+
+
 def metrics(
     form: Annotated[ListFormat, typer.Option("--format", help="How to print.")] = ListFormat.TABLE,
     gpu: Annotated[
