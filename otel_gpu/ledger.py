@@ -8,10 +8,8 @@ each counter. Whoever replays the same answers gets the same numbers.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
@@ -36,6 +34,7 @@ from otel_gpu.model import (
     Reason,
     Tier,
 )
+from otel_gpu.trails import MEANS, Sample, Trail, marked, samples, slid
 
 LASTING = frozenset(
     {
@@ -51,8 +50,6 @@ RETRY_S = 3600.0
 KEPT_S = 55.0  # under the slow tier's minute, so that its own question is asked
 NEAR = 8  # a counter wraps from its last eighth to its first: more than a sweep brings
 ENOUGH = 0.9  # of a window must be covered by samples, or its peak is not known
-
-Sample = tuple[int, float]  # microseconds of Unix time, raw value
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +80,6 @@ class Count:
     value: float
     start_ns: int | None = None
     turns: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Trail:
-    """The samples of a trailing window, oldest first, and the monotonic second of the last gain."""
-
-    samples: tuple[Sample, ...] = ()
-    gained_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,32 +200,12 @@ def extend(page: Page, batch: Batch, metrics: Sequence[Metric], window_s: float)
         )
         for query in windowed & batch.answers.keys()
     }
+    slides |= {
+        query: marked(page.windows.get(query, Trail()), answer.value, batch.read_s)
+        for query, answer in batch.answers.items()
+        if query.call in MEANS and answer.ok
+    }
     return replace(page, windows={**page.windows, **slides}) if slides else page
-
-
-def samples(ring: Any) -> list[Sample]:
-    """Give what a ring buffer holds, oldest first; what is no sample (a sentinel, NaN) is not."""
-    entries = ring if isinstance(ring, list | tuple) else ()
-    pairs = [entry for entry in entries if isinstance(entry, list | tuple) and len(entry) == 2]
-    known = {figure(at): figure(value) for at, value in pairs}
-    return sorted(
-        (int(at), value) for at, value in known.items() if at is not None and value is not None
-    )
-
-
-def slid(trail: Trail, ring: Sequence[Sample], now_s: float, window_s: float) -> Trail:
-    """Give the samples of the trailing window, without those of the ring that were held already.
-
-    While the ring gains nothing the window slides on all the same, or a peak would stay for ever.
-    """
-    if ring and trail.samples and ring[-1][0] < trail.samples[-1][0]:
-        trail = Trail()  # the clock was set back: what was held is of another time
-    last = trail.samples[-1][0] if trail.samples else 0
-    new = tuple(sample for sample in ring if sample[0] > last)
-    gained_s = now_s if new else trail.gained_s
-    held = trail.samples + new
-    edge = held[-1][0] - (window_s - (now_s - gained_s)) * 1e6 if held else 0
-    return Trail(held[bisect_right(held, edge, key=itemgetter(0)) :], gained_s)
 
 
 def integrated(page: Page, batch: Batch) -> Page:

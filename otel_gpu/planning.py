@@ -31,9 +31,12 @@ def plan(settings: Settings) -> Plan:
     sampling = settings.sampling
     inward = [metric for metric in attributing(settings) if metric not in metrics]
     seconds = tiers(sampling.fast, sampling.default, sampling.slow)
+    every = dict(intervals((*metrics, *inward), seconds, override))
+    if PROCESS_UTILIZATION in inward:  # or energy would be divided by how it was five seconds ago
+        every[PROCESS_UTILIZATION.name] = sampling.fast
     return Plan(
         metrics=metrics,
-        every=intervals((*metrics, *inward), seconds, override),
+        every=every,
         inward=tuple(inward),
         when_shared=frozenset({PROCESS_UTILIZATION.name} & {metric.name for metric in inward}),
         window_s=sampling.power_window,

@@ -7,13 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_gpu.ledger import (
-    Page,
-    Trail,
-    fold,
-    samples,
-    slid,
-)
+from otel_gpu.ledger import Page, fold
 from otel_gpu.model import (
     Code,
     Metric,
@@ -21,6 +15,7 @@ from otel_gpu.model import (
     Reason,
 )
 from otel_gpu.sweep import questions
+from otel_gpu.trails import Trail, samples, slid
 from tests.paging import (
     GPU,
     LOW,

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from otel_gpu.catalog.reading import call, either, supplied
-from otel_gpu.ledger import Batch, Page, Refusal, Trail, fold
+from otel_gpu.ledger import Batch, Page, Refusal, fold
 from otel_gpu.model import Answer, Code, Kind, Metric, Query, Reason, Tier
 from otel_gpu.sweep import applicable, intervals, oldest, questions, shown, since
+from otel_gpu.trails import Trail
 from tests.machine import gpu, instance
 
 GPU, SLICE = gpu(), instance(gpu())

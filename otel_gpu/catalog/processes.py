@@ -84,7 +84,11 @@ def active(_device: Device, values: Values) -> list[Point] | Missing:
 
 
 def utilization(query: Query) -> Read:
-    """Read the driver's samples of each process, the busiest first: the newest of each counts."""
+    """Read the driver's samples of each process, the busiest first: the newest of each counts.
+
+    What it gives is a mean since the time that is asked for: the ledger has it asked for what came
+    after the last answer (measured on H200s; since 0, it is one over the whole buffer).
+    """
 
     def points(_device: Device, values: Values) -> list[Point] | Missing:
         newest: dict[int, Mapping[str, Any]] = {}

@@ -116,7 +116,7 @@ def assert_plannable(loaded: Loaded) -> None:
         lines = f"{error}".split("\n")
         assert all(KEY.match(line) for line in lines), lines
     planned = plan(loaded.settings)
-    assert planned.every.keys() <= {metric.name for metric in planned.metrics}
+    assert planned.every.keys() <= {metric.name for metric in planned.asked}
     assert all(seconds >= 0.1 for seconds in planned.every.values())
 
 

@@ -39,8 +39,9 @@ LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_v2_t, INSUFFICI
 LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_v2_t, INSUFFICIENT_SIZE)
 LIST(nvmlDeviceGetEncoderSessions, nvmlEncoderSession_t, SUCCESS)
 
-/* Gives the entries of a buffer that the caller has not seen yet. The length of the buffer is what
- * a caller without an array gets, whatever is in it; nothing new is an error. */
+/* Gives the entries of a buffer that the caller has not seen yet; one of time 0 is always new. The
+ * length of the buffer is what a caller without an array gets, whatever is in it; nothing new is an
+ * error. */
 static code_t newer(
     const struct line *line, const struct layout *layout, void *array, unsigned int *count,
     unsigned long long seen_us) {
@@ -52,7 +53,7 @@ static code_t newer(
         C_U64 time_us;
         if (!time) refuse(line, "an entry has no timeStamp");
         write_word(line, time, U64, &time_us, 0);
-        if (time_us > seen_us) found.entries[found.count++] = line->entries[i];
+        if (!time_us || time_us > seen_us) found.entries[found.count++] = line->entries[i];
     }
     code_t code = found.count ? SUCCESS : NOT_FOUND;
     if (!array || *count < found.count) {

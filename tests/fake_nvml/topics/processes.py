@@ -49,6 +49,9 @@ ENGINES = {
 }
 
 
+ALWAYS_NEW = 0  # a round may ask twice, and a driver tells of each moment once
+
+
 @on_gpus
 def process_utilization(_board: str, turn: int) -> tuple[Lines, Sequence[Made]]:
     """Tell of each process how busy it kept each engine: newest last, by two functions."""
@@ -60,8 +63,8 @@ def process_utilization(_board: str, turn: int) -> tuple[Lines, Sequence[Made]]:
         busy = {name: (11 + 6 * turn + 20 * place + 2 * n) % 100 for n, name in enumerate(known)}
         newest = {member: busy[name] for name, member in known.items()}
         samples = [
-            {"pid": NOBODY, "timeStamp": 1000, **dict.fromkeys(newest, 99)},
-            {"pid": NOBODY, "timeStamp": 2000, **newest},
+            {"pid": NOBODY, "timeStamp": ALWAYS_NEW, **dict.fromkeys(newest, 99)},
+            {"pid": NOBODY, "timeStamp": ALWAYS_NEW, **newest},
         ]
         lines[query.call] = samples
         points += [
