@@ -29,13 +29,16 @@ GROUP = "otel-gpu-test/slurmstepd.scope/job_{}/step_0"
 LOAD = """
 import sys, time, torch
 x = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
-busy_s, idle_s, for_s = map(float, sys.argv[1:])
-end_s = time.monotonic() + for_s
+busy_s, idle_s, for_s = map(float, sys.argv[2:])
+end_s, products = time.monotonic() + for_s, 0
 while time.monotonic() < end_s:
     until_s = time.monotonic() + busy_s
     while time.monotonic() < until_s:
         torch.mm(x, x)
         torch.cuda.synchronize()
+        products += 1
+    with open(sys.argv[1], "w") as file:
+        file.write(str(products))
     time.sleep(idle_s)
 """
 
@@ -80,6 +83,11 @@ def cgroup(job: str) -> Path | None:
     return None
 
 
+def products(job: str) -> int:
+    """Give how many products of matrices, all of one size, a job's load has made."""
+    return int(Path(f"/tmp/products-{job}").read_text(encoding="ascii") or 0)
+
+
 def load(seconds: float, job: str, idle_s: float) -> subprocess.Popen[bytes]:
     path = cgroup(job)
 
@@ -87,7 +95,7 @@ def load(seconds: float, job: str, idle_s: float) -> subprocess.Popen[bytes]:
         if path:
             (path / "cgroup.procs").write_text("0", encoding="ascii")
 
-    words = [sys.executable, "-c", LOAD, "0.1", str(idle_s), str(seconds)]
+    words = [sys.executable, "-c", LOAD, f"/tmp/products-{job}", "0.1", str(idle_s), str(seconds)]
     return subprocess.Popen(words, preexec_fn=enter)  # noqa: PLW1509 - no thread is running yet
 
 
@@ -98,9 +106,11 @@ def phase(port: int, name: str, jobs: Mapping[str, float], seconds: float) -> li
     wait_for(lambda: set(jobs) <= owners(port), "owners")
     time.sleep(TAIL_S)
     before_j, before = board(port), accounts(port)
+    made = {job: products(job) for job in jobs}
     holders = sorted(owners(port))
     time.sleep(seconds)
     after_j, after = board(port), accounts(port)
+    made = {job: products(job) - made[job] for job in jobs}
     for one in loads:
         one.kill()
         one.wait()
@@ -109,7 +119,8 @@ def phase(port: int, name: str, jobs: Mapping[str, float], seconds: float) -> li
     total_j = sum(charged.values())
     difference = abs(total_j - grown_j) / grown_j
     told = ", ".join(f"{key}: {value:,.0f} J" for key, value in sorted(charged.items()) if value)
-    print(f"| {name} | {', '.join(holders)} | {grown_j:,.0f} | {told} | {difference:.5%} |")
+    work = ", ".join(f"{job}: {count / sum(made.values()):.1%}" for job, count in made.items())
+    print(f"| {name} | {work} | {grown_j:,.0f} | {told} | {difference:.5%} |")
     faults = [] if difference <= MOST else [f"{name}: differs by {difference:.3%}"]
     if not set(jobs) <= set(holders):
         faults.append(f"{name}: owners are {holders}")
@@ -140,7 +151,9 @@ def main(seconds: float) -> int:
             wait_for(lambda: page(port, "/readyz?fresh=1"), "fresh readings")
             status = json.loads(page(port, "/debug/status"))
             print(f"driver {status['machine']['driver_version']}, {status['attribution']}\n")
-            print("| load | owners | hw.energy grew, J | workload.energy grew | difference |")
+            print(
+                "| load | products made | hw.energy grew, J | workload.energy grew | difference |"
+            )
             print("|---|---|---|---|---|")
             faults += phase(port, "one job", {"101": 0.0}, seconds)
             faults += phase(port, "two jobs, one at half duty", {"201": 0.0, "202": 0.1}, seconds)
