@@ -339,8 +339,9 @@ class Sampler:
         trouble, time_ns = self._driver.trouble, self._clock.unix_ns()
         seen = view(self._system.devices, readings, gaps)
         ownership = gathered([source.claims(seen) for source in self._sources], seen)
-        used = uses(self._devices, readings, ownership)
-        self._books = charged(self._books, used, now_s, time_ns)
+        if self._sources:
+            used = uses(self._devices, readings, ownership)
+            self._books = charged(self._books, used, now_s, time_ns)
         inward = {metric.name for metric in self._plan.inward}
         return Snapshot(
             time_ns=time_ns,

@@ -49,6 +49,7 @@ class Patient:
         self._asked_s = 0.0
         self._answered_s: float | None = None
         self._claims = Claims()
+        self._told: tuple[bool, str, str] | None = None
 
     def claims(self, view: View) -> Claims:
         """Give the source's answer; the one before, while it thinks."""
@@ -110,5 +111,19 @@ class Patient:
         except Exception:
             # A fault of ours in one source must not end attribution by the others.
             log.exception("attribution: %s failed", self.source.health().name)
+        self._tell(self.source.health())
         self._turn = None
         turn.done.set()
+
+    def _tell(self, health: Health) -> None:
+        """Write a line of the log when it is otherwise than it was."""
+        before, self._told = self._told, (health.up, health.reason, health.detail)
+        if self._told == before or health.dormant:
+            return
+        if not health.up:
+            kept = "" if self._answered_s is None else "; its last answer is kept"
+            log.warning("owners of GPUs, %s: %s%s", health.name, health.detail, kept)
+        elif health.detail:
+            log.warning("owners of GPUs, %s: %s", health.name, health.detail)
+        else:
+            log.info("owners of GPUs, %s: read", health.name)

@@ -38,7 +38,7 @@ def listen(address: str, key: str) -> socket.socket:
     """
     try:
         host, port = split_address(address)
-        return _every_address(port) if not host else _one_address(host, port)
+        return _prompt(_one_address(host, port) if host else _every_address(port))
     except ValueError as error:
         raise ConfigError(f"{key}: {address} {error}") from error
     except OSError as error:
@@ -131,6 +131,16 @@ class _Loop(asyncio.SelectorEventLoop):
         return await super().create_server(
             *args, ssl_handshake_timeout=self._handshake_s, **options
         )
+
+
+def _prompt(listener: socket.socket) -> socket.socket:
+    """Have what is written sent at once.
+
+    Connections inherit it. asyncio sets it on sockets that were made with the protocol's number
+    only; without it a client that keeps its connection waits 40 ms for each page.
+    """
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener
 
 
 def _every_address(port: int) -> socket.socket:

@@ -34,7 +34,9 @@ class Says:
         return Claims(dict.fromkeys(view.pids, (self.owner,)))
 
     def health(self) -> Health:
-        return Health("says", up=self.up, reason="" if self.up else "unread")
+        if self.up:
+            return Health("says", up=True)
+        return Health("says", up=False, reason="unread", detail="it cannot be read")
 
     def close(self) -> None:
         self.closed.set()
@@ -126,6 +128,21 @@ def test_a_fault_in_one_ends_neither_its_thread_nor_its_last_answer(
     says.fault, says.owner = None, JOB
     now[0] += 5.0
     assert patient.claims(VIEW) == Claims({"GPU-0": (JOB,)})
+
+
+def test_the_log_has_a_line_when_a_source_fails_and_when_it_is_back(
+    patient: Patient, says: Says, now: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    for up in (True, True, False, False, True):
+        says.up = up
+        now[0] += 5.0
+        patient.claims(VIEW)
+    assert [record.getMessage() for record in caplog.records] == [
+        "owners of GPUs, says: read",
+        "owners of GPUs, says: it cannot be read; its last answer is kept",
+        "owners of GPUs, says: read",
+    ]
 
 
 @pytest.mark.parametrize("used", [False, True])

@@ -68,6 +68,16 @@ def test_it_serves_where_it_is_told_to_listen(address: str, hosts: list[str]) ->
         get(hosts[0], server.port)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:0", ":0"])
+def test_a_client_that_keeps_its_connection_does_not_wait_for_an_acknowledgement(
+    address: str,
+) -> None:
+    with listen(address, "address") as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)), listener.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_it_says_nothing_of_what_it_is_made_of() -> None:
     server = Server(hello, listen("127.0.0.1:0", KEY))
     server.begin()
