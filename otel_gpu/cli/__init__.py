@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,8 @@ def root(
 ) -> None:
     """Take the options of every command."""
     context.obj = debug
+    # gRPC's core writes lines of its own beside the log, in no format of ours.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     # Until a command turns the log on, what it has to say is in its own output.
     logging.getLogger("otel_gpu").addHandler(logging.NullHandler())
 

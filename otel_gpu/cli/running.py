@@ -43,8 +43,6 @@ def run(
     ] = False,
 ) -> None:
     """Run the agent until SIGTERM or SIGINT; SIGHUP, or a changed file, has it configured anew."""
-    # gRPC's core writes lines of its own beside the log, in no format of ours.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     asked = threading.Event()
     signal.signal(signal.SIGHUP, lambda *_: asked.set())
     changes = Changes(config)

@@ -7,7 +7,9 @@ that ends leaves the selection, which the watch tells like a deletion.
 from __future__ import annotations
 
 import logging
+import random
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -19,7 +21,8 @@ from otel_gpu.model import Attributes
 NAME = "kubernetes_api"
 PATH = "/api/v1/pods"
 WATCH_S = 300  # then the watch is begun anew where it ended
-PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # between tries
+PAUSES_S = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)  # between tries, each longer by up to a half
+SHORT_S = 1.0  # for a watch
 MOST_ENDED = 1000
 HASH = "pod-template-hash"
 
@@ -126,12 +129,17 @@ class Pods:
                 self._fail(error.reason, error.detail)
                 if error.reason == "expired":
                     continue
-                self._stop.wait(self._pauses_s[min(failures, len(self._pauses_s) - 1)])
+                self._pause(failures)
                 failures += 1
             except Exception as error:  # what the API answers must not end the thread
                 log.exception("%s: an answer was not understood", PATH)
                 self._fail("error", f"{PATH}: {error}")
-                self._stop.wait(self._pauses_s[-1])
+                self._pause(len(self._pauses_s))
+
+    def _pause(self, failures: int) -> None:
+        """Wait; not all nodes of a cluster the same time."""
+        pause_s = self._pauses_s[min(failures, len(self._pauses_s) - 1)]
+        self._stop.wait(pause_s * random.uniform(1.0, 1.5))  # noqa: S311 - nothing is secret
 
     def _fail(self, reason: str, detail: str) -> None:
         self._health = Health(NAME, up=False, reason=reason, detail=detail)
@@ -153,9 +161,12 @@ class Pods:
         self._listed.set()
         while not self._stop.is_set():
             asked = {**selected, "resourceVersion": version}
+            begun_s = time.monotonic()
             for kind, item in self._api.watch(PATH, asked, WATCH_S):
                 version = _metadata(item).get("resourceVersion", version)
                 self._take(kind, item)
+            if time.monotonic() - begun_s < SHORT_S:  # something between ends each at once
+                self._pause(0)
 
     def _take(self, kind: str, item: Mapping[str, Any]) -> None:
         key = _key(item)
