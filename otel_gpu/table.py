@@ -10,6 +10,7 @@ from rich.table import Table
 from otel_gpu.model import Attributes, Device, Reading, Snapshot
 
 NONE = "-"
+NAME = 40  # characters of a name: a container's id is longer
 GIB = 2**30
 
 Values = Mapping[tuple[str, str, Attributes], float]
@@ -23,7 +24,7 @@ def table(snapshot: Snapshot) -> Table:
     for heading in ("util", "memory GiB", "power W", "Cel", "SM MHz", "gaps"):
         grid.add_column(heading, justify="right", no_wrap=True)
     if snapshot.owners:
-        grid.add_column("held by", no_wrap=True)
+        grid.add_column("held by", overflow="fold")  # the one that gives way
     values = by_place(snapshot.readings)
     missing = Counter(gap.device for gap in snapshot.gaps)
     for uuid, device in snapshot.devices.items():
@@ -78,6 +79,13 @@ def model(device: Device) -> str:
 
 
 def owner(snapshot: Snapshot, uuid: str) -> str:
-    """Name who holds a GPU: the last of each owner's attributes that are names."""
+    """Name who holds a GPU, and how many others do; a container only where it is all there is."""
     owners = snapshot.owners.get(uuid, ())
-    return ", ".join("/".join(str(value) for _, value in one.attributes) for one in owners) or NONE
+    if not owners:
+        return NONE
+    others = len(owners) - 1
+    known = dict(owners[0].attributes)
+    if "k8s.pod.name" in known:
+        known = {key: known[key] for key in ("k8s.namespace.name", "k8s.pod.name") if key in known}
+    words = "/".join(str(value)[:NAME] for value in known.values())
+    return f"{words} +{others}" if others else words
