@@ -49,6 +49,7 @@ class Patient:
         self._asked_s = 0.0
         self._answered_s: float | None = None
         self._claims = Claims()
+        self._fault: Health | None = None
         self._told: tuple[bool, str, str] | None = None
 
     def claims(self, view: View) -> Claims:
@@ -65,7 +66,7 @@ class Patient:
 
     def health(self) -> Health:
         """Say how the source is, and for how long its answer is being kept."""
-        health = self.source.health()
+        health = self._fault or self.source.health()
         thinks_s = self._clock() - self._asked_s if self._turn else 0.0
         if health.up and thinks_s > 2 * self._every_s:
             late = f"no answer for {thinks_s:.0f} s"
@@ -105,13 +106,15 @@ class Patient:
 
     def _ask(self, turn: _Turn) -> None:
         try:
-            self._claims = self.source.claims(turn.view)
+            self._claims, self._fault = self.source.claims(turn.view), None
             if self.source.health().up:
                 self._answered_s = self._clock()
-        except Exception:
+        except Exception as error:
             # A fault of ours in one source must not end attribution by the others.
-            log.exception("attribution: %s failed", self.source.health().name)
-        self._tell(self.source.health())
+            name = self.source.health().name
+            log.exception("owners of GPUs, %s: failed", name)
+            self._fault = Health(name, up=False, reason="error", detail=f"{error}")
+        self._tell(self._fault or self.source.health())
         self._turn = None
         turn.done.set()
 

@@ -125,6 +125,7 @@ def test_a_fault_in_one_ends_neither_its_thread_nor_its_last_answer(
     says.fault = ValueError("no")
     now[0] += 5.0
     assert patient.claims(VIEW) == HELD
+    assert patient.health()[:4] == ("says", False, "error", "no")
     says.fault, says.owner = None, JOB
     now[0] += 5.0
     assert patient.claims(VIEW) == Claims({"GPU-0": (JOB,)})

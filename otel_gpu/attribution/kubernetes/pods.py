@@ -132,6 +132,8 @@ class Pods:
                 self._pause(failures)
                 failures += 1
             except Exception as error:  # what the API answers must not end the thread
+                if self._stop.is_set():  # it was closed while it was read from
+                    return
                 log.exception("%s: an answer was not understood", PATH)
                 self._fail("error", f"{PATH}: {error}")
                 self._pause(len(self._pauses_s))

@@ -58,31 +58,18 @@ class KubernetesSource:
 
     def claims(self, view: View) -> Claims:
         """Say which pod was given which GPU, and which pod each process on one is of."""
-        self._oddities = []
-        try:
-            self._pods = [self._prepared(pod) for pod in self._kubelet.pods()]
-            self._health = Health(NAME, up=True)
-        except KubeletError as error:
-            self._health = Health(NAME, up=False, reason=error.reason, detail=error.detail)
-        found = given(self._pods, view.devices, self._resource_names, self._resolve(view.devices))
-        if found.unknown:
-            self._oddities.append(f"no GPU is known as {', '.join(found.unknown[:5])}")
-        if self._health.up:
-            self._health = self._health._replace(detail="; ".join(self._oddities))
+        given_to = self._listed(view)
         besides = self._besides
         known = besides.pods.known if besides.pods else {}
         by_uid = {**names(besides.directory), **{one.uid: key for key, one in known.items()}}
         places = {key: place for key, place in besides.processes.places(view) if place.pod}
         describe = _Describing(by_uid, known)
-        owners = {
-            uuid: tuple(
-                describe.owner(held, [p.pod for (on, _), p in places.items() if on == uuid])
-                for held in several
-                if not (besides.pods and besides.pods.has_ended(held.pod))
-            )
-            for uuid, several in found.held.items()
-        }
-        owners = {uuid: several for uuid, several in owners.items() if several}
+        owners = {}
+        for uuid, several in given_to.items():
+            running = [place.pod for (on, _), place in places.items() if on == uuid]
+            held = [describe.owner(one, running) for one in several if not self._ended(one)]
+            if held:
+                owners[uuid] = tuple(held)
         return Claims(owners, describe.holders(places, owners))
 
     def health(self) -> Health:
@@ -94,6 +81,28 @@ class KubernetesSource:
         self._kubelet.close()
         if self._besides.api:
             self._besides.api.close()
+
+    def _listed(self, view: View) -> Mapping[str, Sequence[Held]]:
+        """Ask the kubelet who was given what, and note how that went."""
+        self._oddities = []
+        trouble: KubeletError | None = None
+        try:
+            self._pods = [self._prepared(pod) for pod in self._kubelet.pods()]
+        except KubeletError as error:
+            trouble = error
+        found = given(self._pods, view.devices, self._resource_names, self._resolve(view.devices))
+        if found.unknown:
+            self._oddities.append(f"no GPU is known as {', '.join(found.unknown[:5])}")
+        self._health = (
+            Health(NAME, up=False, reason=trouble.reason, detail=trouble.detail)
+            if trouble
+            else Health(NAME, up=True, detail="; ".join(self._oddities))
+        )
+        return found.held
+
+    def _ended(self, held: Held) -> bool:
+        """Whether the API told that a pod has ended, which the kubelet may list for some time."""
+        return bool(self._besides.pods and self._besides.pods.has_ended(held.pod))
 
     def _prepared(self, pod: Pod) -> Pod:
         """Ask again for a pod with a claim that was not prepared when the list was made."""
