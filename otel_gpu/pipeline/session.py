@@ -42,6 +42,9 @@ WIRE = frozenset(
 )
 """Headers that say how a request is made, not who makes it."""
 
+CHUNK, MOST_BYTES = 16 << 10, 1 << 20
+"""Of an answer, which is a few hundred bytes long."""
+
 _WIRE_LOG = "urllib3.connectionpool"
 """The logger that writes, for debugging, the path of every request with its query."""
 
@@ -73,10 +76,12 @@ class Session(requests.Session):
         kwargs["verify"] = self.given.ca_file or _authorities()
         kwargs["cert"] = self.given.pair
         kwargs["allow_redirects"] = False
+        kwargs["stream"] = True  # so that an answer without end is not read to it
         hidden = self.given.credentials.hidden
         sending = _sending.set(True)
         try:
             response = super().send(request, **kwargs)
+            answer = _read(response)
         except OSError as error:  # RequestException is one; so is a certificate that is not there
             text = _QUERY.sub(MASK, str(_cause(error)))
             self.outcome = Later(type(error).__name__, hidden(text))
@@ -87,7 +92,7 @@ class Session(requests.Session):
             response.status_code,
             hidden(response.reason or ""),
             response.headers,
-            hidden(response.content),
+            hidden(answer),
         )
         return response
 
@@ -120,6 +125,18 @@ class Courier(Session):
         taken = requests.Response()
         taken.status_code = HTTPStatus.OK
         return taken
+
+
+def _read(response: requests.Response) -> bytes:
+    """Read an answer, no further than there is use for, and leave it where the exporter looks."""
+    answer = b""
+    for part in response.iter_content(CHUNK):
+        answer += part
+        if len(answer) > MOST_BYTES:
+            response.close()
+            break
+    response._content = answer[:MOST_BYTES]  # noqa: SLF001 - as if requests had read it
+    return answer[:MOST_BYTES]
 
 
 def _cause(error: OSError) -> object:

@@ -83,6 +83,7 @@ class Node:
     pods: dict[tuple[str, str], bytes] = field(default_factory=dict)
     got: dict[tuple[str, str], bytes] | None = None  # what Get says, where it is not the same
     status: Any = None
+    raw: bytes | None = None  # said instead of pods
     asked: list[str] = field(default_factory=list)
     hangs: threading.Event = field(default_factory=threading.Event)
     _released: threading.Event = field(default_factory=threading.Event)
@@ -114,7 +115,7 @@ class Node:
 
     def _list(self, _request: bytes, context: Any) -> bytes:
         self._answer("List", context)
-        return listed(*self.pods.values())
+        return listed(*self.pods.values()) if self.raw is None else self.raw
 
     def _get(self, request: bytes, context: Any) -> bytes:
         self._answer("Get", context)

@@ -10,7 +10,7 @@ import pytest
 
 from otel_gpu.attribution.kubernetes.kubelet import Kubelet, KubeletError
 from otel_gpu.attribution.kubernetes.resources import Claimed, Container, Pod
-from tests.attribution.kubernetes.node import Node, claim, container
+from tests.attribution.kubernetes.node import Node, claim, container, part
 
 
 def asked(node: Node, timeout_s: float = 5.0) -> KubeletError:
@@ -76,6 +76,12 @@ def test_a_node_with_more_than_4_mib_of_pods_is_understood(node: Node) -> None:
 def test_a_status_is_a_reason(node: Node, status: grpc.StatusCode, reason: str) -> None:
     node.status = status
     assert asked(node).reason == reason
+
+
+@pytest.mark.parametrize("raw", [b"\xff" * 20, b"\x0a\x05abc", part(1, b"\x0a\x02\xff\xfe")])
+def test_an_answer_that_is_none_is_an_error(node: Node, raw: bytes) -> None:
+    node.raw = raw
+    assert asked(node).reason == "error"
 
 
 def test_a_kubelet_that_hangs_is_waited_for_no_longer_than_the_deadline(node: Node) -> None:
