@@ -87,6 +87,7 @@ class Pods:
         self._pauses_s = pauses_s
         self._known: dict[Key, Known] = {}
         self._ended: dict[Key, None] = {}
+        self._tries = 0
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._listed = threading.Event()
@@ -120,27 +121,24 @@ class Pods:
             self._api.close()
 
     def _run(self) -> None:
-        failures = 0
         while not self._stop.is_set():
             try:
                 self._follow()
-                failures = 0
             except ApiError as error:
-                self._fail(error.reason, error.detail)
-                if error.reason == "expired":
-                    continue
-                self._pause(failures)
-                failures += 1
+                if error.reason != "expired":  # which every watch is some time: list anew
+                    self._fail(error.reason, error.detail)
+                self._pause()
             except Exception as error:  # what the API answers must not end the thread
                 if self._stop.is_set():  # it was closed while it was read from
                     return
                 log.exception("%s: an answer was not understood", PATH)
                 self._fail("error", f"{PATH}: {error}")
-                self._pause(len(self._pauses_s))
+                self._pause()
 
-    def _pause(self, failures: int) -> None:
-        """Wait; not all nodes of a cluster the same time."""
-        pause_s = self._pauses_s[min(failures, len(self._pauses_s) - 1)]
+    def _pause(self) -> None:
+        """Wait, longer each time until a list succeeds; not all nodes of a cluster the same."""
+        pause_s = self._pauses_s[min(self._tries, len(self._pauses_s) - 1)]
+        self._tries += 1
         self._stop.wait(pause_s * random.uniform(1.0, 1.5))  # noqa: S311 - nothing is secret
 
     def _fail(self, reason: str, detail: str) -> None:
@@ -160,6 +158,7 @@ class Pods:
         self._end(self._known.keys() - found.keys())
         self._known = found
         self._health = Health(NAME, up=True)
+        self._tries = 0
         self._listed.set()
         while not self._stop.is_set():
             asked = {**selected, "resourceVersion": version}
@@ -167,8 +166,10 @@ class Pods:
             for kind, item in self._api.watch(PATH, asked, WATCH_S):
                 version = _metadata(item).get("resourceVersion", version)
                 self._take(kind, item)
-            if time.monotonic() - begun_s < SHORT_S:  # something between ends each at once
-                self._pause(0)
+            if time.monotonic() - begun_s >= SHORT_S:
+                self._tries = 0
+            else:  # something between ends each at once
+                self._pause()
 
     def _take(self, kind: str, item: Mapping[str, Any]) -> None:
         key = _key(item)
