@@ -80,14 +80,14 @@ class Agent:
         self._refusal = ""
         self._histograms: Mapping[str, Histogram] = {}
         planned = plan(settings)
-        self.sources = chosen(settings, environ)
+        self._attributes = node(environ, settings.resource.attributes, __version__)
+        self.sources = chosen(settings, environ, self._attributes)
         self.sampler = Sampler(
             self.driver,
             planned,
             sources=self.sources,
             on_sweep=lambda s: self.record("otel_gpu.sweep.duration", s, ()),
         )
-        self._attributes = node(environ, settings.resource.attributes, __version__)
         self._resources = Resources(self._attributes, self.snapshot)
         self.watch = Watch(
             outlet(settings, self._resources(NODE)), hears(settings), xid=settings.events.xid
@@ -222,7 +222,7 @@ class Agent:
     def _adopt(self, change: Change) -> None:
         """Follow another configuration from the next sweep on; the sampler's thread does this."""
         settings = change.settings
-        self.sources = chosen(settings, self._environ, self.sources)
+        self.sources = chosen(settings, self._environ, change.attributes, self.sources)
         self.sampler.adopt(change.plan, self.sources)
         if change.outlet:
             self.watch.write_to(change.outlet)

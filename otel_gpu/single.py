@@ -49,7 +49,8 @@ def sweep(settings: Settings) -> Snapshot:
     driver = Supervisor(settings.backend)
     planned = plan(settings)
     planned = replace(planned, every=dict.fromkeys(planned.every, APART_S))
-    sources = chosen(settings, os.environ)
+    here = node(os.environ, settings.resource.attributes, __version__)
+    sources = chosen(settings, os.environ, here)
     sampler = Sampler(driver, planned, sources=sources)
     try:
         snapshot = sampler.step()

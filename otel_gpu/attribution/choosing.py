@@ -10,8 +10,8 @@ from otel_gpu.attribution.patient import Patient
 from otel_gpu.attribution.slurm import SlurmSource
 from otel_gpu.attribution.static import StaticSource
 from otel_gpu.config import Attribution, Settings
+from otel_gpu.model import AttributeValue
 
-NODE_NAMES = ("K8S_NODE_NAME", "NODE_NAME")
 REAL = "nvml"
 
 Wanted = tuple[Hashable, Callable[[], Sequence[Patient]]]
@@ -19,11 +19,17 @@ Wanted = tuple[Hashable, Callable[[], Sequence[Patient]]]
 
 
 def chosen(
-    settings: Settings, environ: Mapping[str, str], before: Sequence[Patient] = ()
+    settings: Settings,
+    environ: Mapping[str, str],
+    node: Mapping[str, AttributeValue],
+    before: Sequence[Patient] = (),
 ) -> tuple[Patient, ...]:
-    """Give the sources that are configured; those of `before` that are not any more are closed."""
+    """Give the sources that are configured; those of `before` that are not any more are closed.
+
+    `node` are the attributes of its Resource, of which the API is asked for its pods by name.
+    """
     found: list[Patient] = []
-    for spec, make in _wanted(settings, environ):
+    for spec, make in _wanted(settings, environ, f"{node.get('k8s.node.name', '')}"):
         kept = [source for source in before if source.spec == spec]
         made = kept or make()
         for source in made:
@@ -48,7 +54,7 @@ def _wants(switch: str, settings: Settings) -> bool:
     return switch == "on" or (switch == "auto" and settings.backend == REAL)
 
 
-def _wanted(settings: Settings, environ: Mapping[str, str]) -> Iterator[Wanted]:
+def _wanted(settings: Settings, environ: Mapping[str, str], node: str) -> Iterator[Wanted]:
     asked = settings.attribution
     if asked.static:
         path = asked.static
@@ -59,8 +65,9 @@ def _wanted(settings: Settings, environ: Mapping[str, str]) -> Iterator[Wanted]:
             asked.resource_names,
             asked.pod_labels,
             asked.pod_owners,
+            node,
         )
-        yield ("kubernetes", *spec), lambda: _kubernetes(asked, environ)
+        yield ("kubernetes", *spec), lambda: _kubernetes(asked, environ, node)
     if _wants(asked.slurm, settings) or (asked.slurm == "auto" and asked.job_mapping_dir):
         directory, insists = asked.job_mapping_dir, asked.slurm == "on"
         yield (
@@ -84,7 +91,7 @@ def _on_node(settings: Settings, environ: Mapping[str, str]) -> bool:
     return asked.kubernetes == "on" or "KUBERNETES_SERVICE_HOST" in environ or beside
 
 
-def _kubernetes(asked: Attribution, environ: Mapping[str, str]) -> Sequence[Patient]:
+def _kubernetes(asked: Attribution, environ: Mapping[str, str], node: str) -> Sequence[Patient]:
     # They load gRPC, which a machine without Kubernetes can do without.
     from otel_gpu.attribution.kubernetes.api import in_cluster  # noqa: PLC0415
     from otel_gpu.attribution.kubernetes.kubelet import Kubelet  # noqa: PLC0415
@@ -92,7 +99,6 @@ def _kubernetes(asked: Attribution, environ: Mapping[str, str]) -> Sequence[Pati
     from otel_gpu.attribution.kubernetes.source import Besides, KubernetesSource  # noqa: PLC0415
 
     api = in_cluster(environ)
-    node = next((environ[name] for name in NODE_NAMES if environ.get(name)), "")
     allowed = Allowed(asked.pod_labels, asked.pod_owners)
     pods = Pods(in_cluster(environ), node, allowed) if any(allowed) else None
     besides = Besides(pods=pods, api=api, node=node)

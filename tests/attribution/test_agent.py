@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.attribution.kubernetes.node import Node, claim, container
 from tests.running import free_port, otel_gpu, page, running, wait_for
 
 BACKEND = "simulated:a100-mig,gpus=3"
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    node = Node(tmp_path / "kubelet.sock")
-    node.serve()
-    yield node
-    node.die()
 
 
 def enumerated() -> list[dict[str, str | int]]:

@@ -10,7 +10,8 @@ from otel_gpu.attribution.choosing import chosen, looks_at_processes
 from otel_gpu.attribution.patient import Patient
 from otel_gpu.config import Settings, load
 
-POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "K8S_NODE_NAME": "node-1"}
+POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+NODE = {"k8s.node.name": "node-1"}
 
 
 def settings(backend: str = "nvml", **attribution: Any) -> Settings:
@@ -23,7 +24,7 @@ def names(
     environ: Mapping[str, str] | None = None,
     backend: str = "nvml",
 ) -> list[str]:
-    found = chosen(settings(backend, **(asked or {})), environ or {})
+    found = chosen(settings(backend, **(asked or {})), environ or {}, NODE)
     return [source.health().name for source in found]
 
 
@@ -61,17 +62,25 @@ def test_the_api_is_followed_only_for_what_it_alone_knows(key: str) -> None:
 
 
 def test_what_stays_the_same_goes_on_and_what_does_not_is_closed(tmp_path: Path) -> None:
-    before = chosen(settings(static=str(tmp_path / "a.yaml")), {})
-    after = chosen(settings(static=str(tmp_path / "b.yaml")), {}, before)
+    before = chosen(settings(static=str(tmp_path / "a.yaml")), {}, NODE)
+    after = chosen(settings(static=str(tmp_path / "b.yaml")), {}, NODE, before)
     assert [source.health().name for source in after] == ["static", "slurm", "container"]
     assert after[0] is not before[0]
     assert after[1:] == before[1:]
     assert [closed(source) for source in before] == [True, False, False]
 
 
+def test_a_node_of_another_name_has_other_pods() -> None:
+    asked = settings(pod_owners=["job"])
+    before = chosen(asked, POD, NODE)
+    after = chosen(asked, POD, {"k8s.node.name": "node-2"}, before)
+    assert [closed(source) for source in before] == [True, True, False, False]
+    assert after[2:] == before[2:]
+
+
 def test_a_container_of_kubernetes_is_a_container_where_the_kubelet_is_not_asked() -> None:
-    (_, _, with_pods) = chosen(settings(), POD)
-    (_, alone) = chosen(settings(), {})
+    (_, _, with_pods) = chosen(settings(), POD, NODE)
+    (_, alone) = chosen(settings(), {}, NODE)
     assert with_pods.spec != alone.spec
 
 

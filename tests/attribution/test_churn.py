@@ -3,7 +3,6 @@
 import gc
 import os
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,14 +24,6 @@ pytestmark = [pytest.mark.thorough, pytest.mark.timeout(300)]
 PODS, WARM = 10_000, 1_000
 MOST_KB = 200
 GPU = gpu(0)
-
-
-@pytest.fixture
-def node(tmp_path: Path) -> Iterator[Node]:
-    node = Node(tmp_path / "kubelet.sock")
-    node.serve()
-    yield node
-    node.die()
 
 
 def test_ten_thousand_pods_that_came_and_went_leave_no_memory(node: Node, tmp_path: Path) -> None:
