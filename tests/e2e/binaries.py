@@ -17,16 +17,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-TOOLS = Path(__file__).parent / "tools"
-SOURCES = ("go.mod", "go.sum", "collector/main.go")
-PACKAGES = (
-    "./collector",
-    "github.com/prometheus/prometheus/cmd/prometheus",
-    "github.com/prometheus/prometheus/cmd/promtool",
-)
 # The clouds' service discoveries are most of Prometheus's code, and no test here scrapes a cloud.
 # Version control stays out, or each commit would be another build.
 FLAGS = ("-trimpath", "-buildvcs=false", "-tags=remove_all_sd", "-ldflags=-s -w")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What is built of a Go module."""
+
+    folder: Path
+    sources: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
+HERE = Path(__file__).parent
+TOOLS = Module(
+    HERE / "tools",
+    sources=("go.mod", "go.sum", "collector/main.go"),
+    packages=(
+        "./collector",
+        "github.com/prometheus/prometheus/cmd/prometheus",
+        "github.com/prometheus/prometheus/cmd/promtool",
+    ),
+)
+# Built and kept apart: it takes seconds, and no change to it should cost the minutes of the others.
+KUBELET = Module(HERE / "kubelet", sources=("go.mod", "go.sum", "main.go"), packages=(".",))
 
 
 class BuildError(Exception):
@@ -44,6 +60,7 @@ class Binaries:
     collector: Path
     prometheus: Path
     promtool: Path
+    kubelet: Path
     build_seconds: float  # 0.0: they were in the cache
 
 
@@ -52,46 +69,50 @@ def build() -> Binaries:
     go = shutil.which("go")
     if go is None:
         raise GoMissingError("go is not on the PATH; the end-to-end tests build their servers")
-    go_version = _run([go, "version"]).strip()
-    _require_go(go_version)
+    go_version = _run([go, "version"], TOOLS.folder).strip()
+    for module in (TOOLS, KUBELET):
+        _require_go(module, go_version)
 
     cache = _cache()
     cache.mkdir(parents=True, exist_ok=True)
-    folder = cache / _key(go_version)
+    tools, kubelet = cache / _key(TOOLS, go_version), cache / _key(KUBELET, go_version)
     with _one_at_a_time(cache):
-        seconds = 0.0 if folder.exists() else _build_into(folder, go)
+        seconds = _build_into(tools, TOOLS, go) + _build_into(kubelet, KUBELET, go)
     return Binaries(
-        collector=folder / "collector",
-        prometheus=folder / "prometheus",
-        promtool=folder / "promtool",
+        collector=tools / "collector",
+        prometheus=tools / "prometheus",
+        promtool=tools / "promtool",
+        kubelet=kubelet / "kubelet",
         build_seconds=seconds,
     )
 
 
 def _cache() -> Path:
-    """Return the folder that holds one subfolder a build."""
+    """Return the folder that holds one subfolder a build of a module."""
     if own := os.environ.get("OTEL_GPU_E2E_CACHE"):
         return Path(own).absolute()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "otel-gpu", "e2e")
 
 
-def _key(go_version: str) -> str:
+def _key(module: Module, go_version: str) -> str:
     """Hash whatever the binaries depend on."""
-    digest = hashlib.sha256("\0".join([go_version, *PACKAGES, *FLAGS]).encode())
-    for source in SOURCES:
-        digest.update(b"\0" + (TOOLS / source).read_bytes())
+    digest = hashlib.sha256("\0".join([go_version, *module.packages, *FLAGS]).encode())
+    for source in module.sources:
+        digest.update(b"\0" + (module.folder / source).read_bytes())
     return digest.hexdigest()[:16]
 
 
-def _require_go(go_version: str) -> None:
+def _require_go(module: Module, go_version: str) -> None:
     """Refuse a go that is older than go.mod asks for, in clearer words than go's own."""
-    wanted = re.search(r"^go (\d+)\.(\d+)", (TOOLS / "go.mod").read_text(), re.MULTILINE)
+    asked = (module.folder / "go.mod").read_text()
+    wanted = re.search(r"^go (\d+)\.(\d+)", asked, re.MULTILINE)
     found = re.search(r"go(\d+)\.(\d+)", go_version)
     if wanted is None or found is None:
         raise BuildError(f"cannot tell whether this go will do: {go_version}")
     if _numbers(found) < _numbers(wanted):
-        raise BuildError(f"tests/e2e/tools needs {wanted[0]} or newer; this is {go_version}")
+        name = f"tests/e2e/{module.folder.name}"
+        raise BuildError(f"{name} needs {wanted[0]} or newer; this is {go_version}")
 
 
 def _numbers(version: re.Match[str]) -> tuple[int, ...]:
@@ -106,21 +127,26 @@ def _one_at_a_time(cache: Path) -> Iterator[None]:
         yield
 
 
-def _build_into(folder: Path, go: str) -> float:
-    """Build beside the folder and rename, so that a folder that exists is complete."""
+def _build_into(folder: Path, module: Module, go: str) -> float:
+    """Build beside the folder and rename, so that a folder that exists is complete.
+
+    Return the seconds that it took: none where the folder was there.
+    """
+    if folder.exists():
+        return 0.0
     started = time.monotonic()
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix="building-") as scratch:
         built = Path(scratch, "bin")
-        _run([go, "build", "-o", f"{built}/", *FLAGS, *PACKAGES])
+        _run([go, "build", "-o", f"{built}/", *FLAGS, *module.packages], module.folder)
         built.rename(folder)
     return time.monotonic() - started
 
 
-def _run(command: list[str]) -> str:
-    """Run go in the tools module and return what it wrote."""
+def _run(command: list[str], folder: Path) -> str:
+    """Run go in the folder and return what it wrote."""
     done = subprocess.run(
         command,
-        cwd=TOOLS,
+        cwd=folder,
         env=os.environ | {"CGO_ENABLED": "0", "GOWORK": "off"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,4 +1,7 @@
-"""The queries of docs/attribution.md, asked of a real Prometheus that scrapes a node with pods."""
+"""The queries of docs/attribution.md, asked of a real Prometheus that scrapes a node with pods.
+
+The kubelet's side is spoken by Kubernetes' own types.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.attribution.kubernetes.node import Node, container
 from tests.running import otel_gpu
 
 from .agent import Agent
 from .binaries import Binaries
+from .node import Kubelet
 from .servers import Prometheus
 
 pytestmark = pytest.mark.e2e
@@ -42,22 +45,23 @@ def told(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     folder = tmp_path_factory.mktemp("attribution")
     listed = json.loads(otel_gpu("once", "--backend", BACKEND, "--format", "json").stdout)
     uuids = [gpu["identity"]["uuid"] for gpu in listed["gpus"]]
-    node = Node(folder / "kubelet.sock")
-    node.give("train-0", container("main", uuids[0], uuids[1]), namespace="research")
-    node.give("infer-0", container("main", f"{uuids[2]}::0"), namespace="production")
-    node.give("infer-1", container("main", f"{uuids[2]}::1"), namespace="production")
-    node.serve()
-    attribution = {"kubernetes": "on", "pod_resources_socket": str(node.path)}
-    try:
-        with (
-            Agent(folder, backend=BACKEND, config={"attribution": attribution}) as agent,
-            Prometheus(binaries, folder, targets=[agent.target]) as prometheus,
-        ):
-            # An increase needs two samples, and the energy is read every 5 s.
-            prometheus.wait_for_query(f"increase({ENERGY}[1d]) > 0", 20)
-            yield Told(uuids, [places(prometheus, query) for query in QUERIES])
-    finally:
-        node.die()
+    kubelet = Kubelet(binaries, folder)
+    kubelet.give(
+        {
+            ("research", "train-0"): uuids[:2],
+            ("production", "infer-0"): [f"{uuids[2]}::0"],
+            ("production", "infer-1"): [f"{uuids[2]}::1"],
+        }
+    )
+    attribution = {"kubernetes": "on", "pod_resources_socket": str(kubelet.path)}
+    with (
+        kubelet,
+        Agent(folder, backend=BACKEND, config={"attribution": attribution}) as agent,
+        Prometheus(binaries, folder, targets=[agent.target]) as prometheus,
+    ):
+        # An increase needs two samples, and the energy is read every 5 s.
+        prometheus.wait_for_query(f"increase({ENERGY}[1d]) > 0", 20)
+        yield Told(uuids, [places(prometheus, query) for query in QUERIES])
 
 
 def places(prometheus: Prometheus, query: str) -> set[tuple[str, str, str]]:

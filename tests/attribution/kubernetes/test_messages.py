@@ -1,30 +1,47 @@
 """The reduced table of messages against an answer that the kubelet's own types encoded."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 from otel_gpu.attribution.kubernetes.messages import GetRequest, ListResponse
 from otel_gpu.attribution.kubernetes.resources import Claimed, Container, Pod, pod
 from tests.attribution.kubernetes.node import text
 
-ANSWER = Path(__file__).parent / "official" / "answer.bin"  # made by main.go beside it
+FOLDER = Path(__file__).parents[1] / "podresources"
+ENCODED = (FOLDER / "answer.bin").read_bytes()
+
+
+def as_written(container: dict[str, Any]) -> Container:
+    claims = container.get("dynamic_resources", ())
+    given = [one.get("claim_resources", ()) for one in claims]
+    return Container(
+        container["name"],
+        tuple(
+            (devices["resource_name"], tuple(devices["device_ids"]))
+            for devices in container.get("devices", ())
+        ),
+        tuple(
+            Claimed(one["driver_name"], one["pool_name"], one["device_name"])
+            for several in given
+            for one in several
+        ),
+        sum(not several for several in given),
+    )
 
 
 def test_an_answer_of_the_official_types_is_understood() -> None:
-    answer = ListResponse.FromString(ANSWER.read_bytes())
-    devices = (
-        ("nvidia.com/gpu", ("GPU-a", "GPU-b")),
-        ("nvidia.com/mig-1g.10gb", ("MIG-c",)),
-    )
-    claimed = (Claimed("gpu.nvidia.com", "node-1", "gpu-0"),)
-    assert [pod(one) for one in answer.pod_resources] == [
-        Pod("research", "train-0", (Container("main", devices), Container("sidecar"))),
-        Pod("production", "infer-0", (Container("main", (), claimed, unprepared=1),)),
+    written = json.loads((FOLDER / "answer.json").read_text(encoding="utf-8"))
+    expected = [
+        Pod(one["namespace"], one["name"], tuple(map(as_written, one["containers"])))
+        for one in written
     ]
+    assert [pod(one) for one in ListResponse.FromString(ENCODED).pod_resources] == expected
+    assert any(container.claimed for one in expected for container in one.containers)
 
 
 def test_what_is_not_read_is_kept_as_it_came() -> None:
-    encoded = ANSWER.read_bytes()
-    assert len(ListResponse.FromString(encoded).SerializeToString()) == len(encoded)
+    assert len(ListResponse.FromString(ENCODED).SerializeToString()) == len(ENCODED)
 
 
 def test_a_question_for_one_pod_is_encoded_as_the_api_says() -> None:

@@ -1,8 +1,14 @@
-module podresources
+// A kubelet for the tests: only its PodResources API v1, with the types of Kubernetes.
+// Test-only; nothing of it is shipped.
+//
+// A module of its own, or the Collector's newer gRPC would replace the one that the
+// kubelet asks for.
+module otel-gpu.test/kubelet
 
 go 1.26.0
 
 require (
+	google.golang.org/grpc v1.82.1
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	k8s.io/kubelet v0.37.2
 )
@@ -12,5 +18,4 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.82.1 // indirect
 )
