@@ -22,7 +22,7 @@ class Agent(Server):
     ) -> None:
         (self.port,) = free_ports(1)
         parts = [{"prometheus": {"address": f"127.0.0.1:{self.port}"}}, *pipeline]
-        self._pushing = {f"otlp/{at}" for at, part in enumerate(parts) if "otlp" in part}
+        self._pushing = {f"otlp/{at}" for at in range(sum("otlp" in part for part in parts))}
         settings = {
             "version": 1,
             "backend": backend,
@@ -49,7 +49,7 @@ class Agent(Server):
         return f"http://{self.target}/metrics"
 
     def exports(self, part: str) -> dict[str, Any]:
-        """What became of the points of one part of the pipeline, such as otlp/1, so far."""
+        """What became of the points of one part of the pipeline, such as otlp/0, so far."""
         stats: dict[str, Any] = self._status()[part]
         return stats
 

@@ -175,7 +175,10 @@ def _point(metric: Metric, number: int) -> Point:
 
 
 def _attributes(metric: Metric) -> dict[str, AttributeValue]:
-    return {key: f"a {key}" for key in metric.attributes if key != "hw.id"}
+    named: dict[str, AttributeValue] = {
+        key: f"a {key}" for key in metric.attributes if key != "hw.id"
+    }
+    return named | ({"process.pid": 4711} if "process.pid" in named else {})
 
 
 def _register_foreign(meter: Meter) -> None:

@@ -18,7 +18,7 @@ from .ledger import Account, Queued, arrivals
 from .servers import Collector
 
 NODE = "outage-box"
-KEPT, MEMORY = "otlp/1", "otlp/2"
+KEPT, MEMORY = "otlp/0", "otlp/1"
 BEFORE = 4
 """Batches that come before the outage, and after it."""
 REPLAYED = 4

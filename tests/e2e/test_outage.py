@@ -68,10 +68,10 @@ def test_a_target_that_is_down_does_not_hold_up_another(binaries: Binaries, tmp_
             stack.enter_context(pushing)
             # In step with the other, whose attempts take 10 s each, this would take minutes.
             well.wait_for(lambda batches: len(arrivals(batches)) >= TICKS)
-            assert pushing.exports("otlp/2")["exported"] == 0
+            assert pushing.exports(MEMORY)["exported"] == 0
         with ill:
             ill.wait_for(lambda batches: len(arrivals(batches)) >= TICKS)
-            queued = [asked(pushing, part) for part in ("otlp/1", "otlp/2")]
+            queued = [asked(pushing, part) for part in (KEPT, MEMORY)]
             ended_ns = time.time_ns()
             pushing.stop()
     for collector, said in zip((well, ill), queued, strict=True):
